@@ -21,7 +21,8 @@ from starlette.types import Receive, Scope, Send
 from schemaman.errors import SchemamanError
 from schemaman.server import metrics
 from schemaman.server.answers import build_fault
-from schemaman.server.endpoints import NO_CONTENT, Call, RawText, register_schema
+from schemaman.server.calls import NO_CONTENT, Call, ManyAnswers, RawText
+from schemaman.server.endpoints import register_schema
 from schemaman.server.kept_answers import KeptAnswers
 from schemaman.server.media_types import PRODUCED, choose_media_type, is_readable
 from schemaman.server.routes import NoRoute, Route, find_route
@@ -235,6 +236,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"
 def _make_response(answer: object, media_type: str, status: int = 200) -> Response:
     if answer is NO_CONTENT:
         return Response(status_code=204)
+    if isinstance(answer, ManyAnswers):
+        answer, status = answer.body, 207
     text = answer.text if isinstance(answer, RawText) else json.dumps(answer, separators=(",", ":"))
     return Response(text.encode("utf-8"), status, {"Content-Type": media_type})
 

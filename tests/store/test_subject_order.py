@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.store.sql import subject_order
+from schemaman.store.sql import kept_subjects
 from schemaman.store.sql.store import SqlStore
 from schemaman.subjects.schema_registry import SchemaRegistry
 from tests.live.database import schema_of_its_own
@@ -57,16 +57,16 @@ def test_pages_are_those_of_the_database(url: str, monkeypatch: pytest.MonkeyPat
         registry, second = SchemaRegistry(store), SchemaRegistry(other)
         fill(registry)
         expected = list_pages(registry)
-        monkeypatch.setattr(subject_order, "_DEEP", 0)
+        monkeypatch.setattr(kept_subjects, "_DEEP", 0)
         assert list_pages(registry) == expected
-        kept = store._subject_order._kept
+        kept = store._kept_subjects._order
         assert kept is not None
         assert list_pages(registry) == expected
-        assert store._subject_order._kept is kept
+        assert store._kept_subjects._order is kept
         # What another process registers is in the next page; the order is read again for a second one.
         second.register("a", FIXED % 7)
         names = [str(name) for name in registry.list_subjects("", limit=2)]
         assert names == [str(name) for name in registry.list_subjects("", limit=2)] == ["S1", "S7"]
         assert [str(name) for name in registry.list_subjects("a", limit=2)] == ["a"]
-        assert store._subject_order._kept is not kept
+        assert store._kept_subjects._order is not kept
         assert store.check() == ()

@@ -1,40 +1,25 @@
-"""All subjects in their order, kept in memory, so that a page costs the same wherever it begins.
+"""All subjects in their order, in memory, so that a page costs the same wherever it begins.
 
-A database steps over each row before an offset. Law: an order is used only in a transaction that sees the
-revision of the subjects at which it was read; each transaction that writes subjects gives them another one.
+A database steps over each row before an offset.
 """
 
 from __future__ import annotations
 
-import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select
 
 from schemaman.store.sql.subject_tables import SUBJECT
-from schemaman.store.sql.tables import META
 from schemaman.store.subjects import SubjectFilter, SubjectName
 
-_DEEP = 500
-"""The offset from which on an order is worth its reading; the rows before a smaller one are read quickly."""
 _LAST = "\U0010ffff"
 
-_REVISION = "subjects"
-_READ_REVISION = select(META.c.value).where(META.c.name == _REVISION)
-_SET_REVISION = update(META).where(META.c.name == _REVISION)
 _COUNTED = select(SUBJECT.c.context, SUBJECT.c.name, SUBJECT.c.live, SUBJECT.c.total).order_by(
     SUBJECT.c.context, SUBJECT.c.name
 )
-
-
-def change_revision(connection: Connection) -> None:
-    """Give the subjects another revision, in a transaction that writes them."""
-    value = uuid.uuid4().hex
-    if not connection.execute(_SET_REVISION.values(value=value)).rowcount:
-        connection.execute(insert(META).values(name=_REVISION, value=value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +74,8 @@ class SubjectOrder:
         return self.all if wanted.deleted else self.live
 
 
-def _read_order(connection: Connection) -> SubjectOrder:
+def read_order(connection: Connection) -> SubjectOrder:
+    """Read the order of all subjects."""
     rows = connection.execute(_COUNTED).all()
     contexts: dict[str, str] = {}
     named = [((contexts.setdefault(c, c), name), live, total) for c, name, live, total in rows]
@@ -101,30 +87,3 @@ def _read_order(connection: Connection) -> SubjectOrder:
         _Chosen([name for name, _, _ in named], list(accumulate((n for _, _, n in named), initial=0))),
         _Chosen([name for name, live, total in named if live < total]),
     )
-
-
-class KeptOrder:
-    """The order of one store; threads may share it."""
-
-    def __init__(self) -> None:
-        self._kept: tuple[str, SubjectOrder] | None = None
-        self._missed: str | None = None
-
-    def find(self, connection: Connection, wanted: SubjectFilter) -> SubjectOrder | None:
-        """The order at the moment that a transaction sees; None if the database itself is as quick.
-
-        Reading the order costs as much as some deep pages. It is read for the second deep page of a revision,
-        since between registrations nobody may ask for another one.
-        """
-        if wanted.offset < _DEEP or (wanted.context is None and wanted.prefix):
-            return None
-        revision = str(connection.scalar(_READ_REVISION) or "")
-        kept = self._kept
-        if kept is not None and kept[0] == revision:
-            return kept[1]
-        if not revision or self._missed != revision:
-            self._missed = revision
-            return None
-        order = _read_order(connection)
-        self._kept = revision, order
-        return order

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from sqlalchemy import (
@@ -22,11 +23,12 @@ from sqlalchemy import (
     update,
 )
 
-from schemaman.store.sql.subject_order import KeptOrder
+from schemaman.store.sql.kept_subjects import KeptSubjects
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
 from schemaman.store.sql.tables import BATCH, make_damaged_error
 from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
+    Association,
     QuarantinedVersion,
     RegisteredSchema,
     SchemaContent,
@@ -85,14 +87,14 @@ _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wan
 class SqlSubjectRows:
     """The rows of one transaction; `now_ms` is the clock of the store.
 
-    `order` keeps the order of subjects; a transaction that writes has none.
+    `kept` has what was read before; a transaction that writes has none.
     """
 
     def __init__(
-        self, connection: Connection, now_ms: Callable[[], int], order: KeptOrder | None = None
+        self, connection: Connection, now_ms: Callable[[], int], kept: KeptSubjects | None = None
     ) -> None:
         self._connection = connection
-        self._order = order
+        self._kept = kept
         self.now_ms = now_ms
 
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
@@ -162,7 +164,7 @@ class SqlSubjectRows:
 
     def list_subjects(self, wanted: SubjectFilter) -> tuple[SubjectName, ...]:
         """List subjects by context and name."""
-        order = None if self._order is None else self._order.find(self._connection, wanted)
+        order = None if self._kept is None else self._kept.find_order(self._connection, wanted)
         if order is not None:
             return order.list_subjects(wanted)
         c = SUBJECT.c
@@ -180,7 +182,7 @@ class SqlSubjectRows:
         """List versions with their schemas by subject and number; offset and limit count versions."""
         c = VERSION.c
         query = select(VERSION).where(*_choose(wanted, c.context, c.subject))
-        order = None if self._order is None else self._order.find(self._connection, wanted)
+        order = None if self._kept is None else self._kept.find_order(self._connection, wanted)
         if order is not None:
             moved = order.move_start(wanted, latest_only)
             if moved is None:
@@ -250,9 +252,22 @@ class SqlSubjectRows:
 
     def list_quarantining(self) -> tuple[SubjectName, ...]:
         """List the subjects that have a quarantined version, by context and name."""
-        query = select(SETTINGS).where(SETTINGS.c.config.contains('"quarantine":', autoescape=True))
-        found = [row.scope for row in self._connection.execute(query) if read_settings(row).quarantine]
-        return tuple(sorted(map(parse_subject, found)))
+        return tuple(subject for subject, settings in self._list_own("quarantine") if settings.quarantine)
+
+    def list_associations(self) -> Sequence[tuple[SubjectName, Association]]:
+        """List all associations with their subjects, by context and name."""
+        if self._kept is None:
+            return self._read_associations()
+        return self._kept.find_associations(self._connection, self._read_associations)
+
+    def _read_associations(self) -> tuple[tuple[SubjectName, Association], ...]:
+        found = self._list_own("associations")
+        return tuple((subject, each) for subject, settings in found for each in settings.associations)
+
+    def _list_own(self, part: str) -> list[tuple[SubjectName, SubjectSettings]]:
+        query = select(SETTINGS).where(SETTINGS.c.config.contains(f'"{part}":', autoescape=True))
+        found = [(parse_subject(row.scope), read_settings(row)) for row in self._connection.execute(query)]
+        return sorted(found, key=lambda pair: pair[0])
 
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""
@@ -416,6 +431,8 @@ def _format_settings(settings: SubjectSettings) -> str | None:
         own["quarantine"] = [
             [one.number, one.schema_id, one.at_ms, list(one.failures)] for one in settings.quarantine
         ]
+    if settings.associations:
+        own["associations"] = [list(astuple(one)) for one in settings.associations]
     config = {**(settings.config or {}), **({_OWN: own} if own else {})}
     return _dump(config) if config or settings.config is not None else None
 
@@ -433,7 +450,8 @@ def read_settings(row: Row[Any]) -> SubjectSettings:
             QuarantinedVersion(number, schema_id, at_ms, tuple(failures))
             for number, schema_id, at_ms, failures in own.get("quarantine", ())
         )
-        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine)
+        associations = tuple(Association(*one) for one in own.get("associations", ()))
+        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine, associations)
     except (AttributeError, TypeError, ValueError) as error:
         raise make_damaged_error(f"the settings of {row.scope} are malformed") from error
 
