@@ -48,9 +48,8 @@ def test_a_serialiser_takes_the_subject_that_was_chosen(url: str) -> None:
     client = SchemaRegistryClient({"url": url})
     client.register_schema("shared", Schema(RECORD, "AVRO"))
     info = AssociationCreateOrUpdateInfo(subject="shared", association_type="value", lifecycle="WEAK")
-    made = client.create_association(
-        AssociationCreateOrUpdateRequest("orders", "lkc-1", "r1", "topic", [info])
-    )
+    request = AssociationCreateOrUpdateRequest("orders", "lkc-1", "r1", "topic", [info])
+    made: Any = client.create_association(request)
     assert (made.resource_id, made.associations[0].subject) == ("r1", "shared")
     (found,) = client.get_associations_by_resource_name("orders", "-", "topic", ["value"])
     assert (found.subject, found.resource_namespace, found.association_type) == ("shared", "lkc-1", "value")

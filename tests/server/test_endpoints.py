@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import schemaman as sm
+from schemaman.server import application, deadlines
 from schemaman.server.application import ServerOptions
 from schemaman.server.running import serve_in_thread
 from schemaman.server.users import Authenticator, add_line, format_user, read_users
@@ -408,6 +411,23 @@ def test_users_have_roles_and_no_secret_is_written(tmp_path: Path) -> None:
     assert log[-1]["path"] == "/subjects/s/versions"
     assert log[-1]["request_id"] == "r1"
     assert not any("Basic" in line or "scrypt" in line for line in lines)
+
+
+def test_a_client_that_sends_too_slowly_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadlines, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(application, "BODY_SECONDS", 0.2)
+    head = b"POST /subjects/s/versions HTTP/1.1\r\nHost: x\r\n"
+    answers: list[bytes] = []
+    with serve_in_thread(sm.open_schema_registry()) as url:
+        place = urlsplit(url)
+        for sent in (head, head + b"Content-Length: 9\r\n\r\n{", b""):
+            with socket.create_connection((place.hostname, place.port), timeout=20) as slow:
+                slow.sendall(sent)
+                answers.append(slow.makefile("rb").read())
+        assert Requests(url)("GET", "/subjects").body == []
+    assert (answers[0], answers[2]) == (b"", b"")
+    assert answers[1].startswith(b"HTTP/1.1 408 ")
+    assert b'"error_code":408' in answers[1]
 
 
 def test_a_store_that_does_not_answer_is_a_fault_of_the_server(tmp_path: Path) -> None:
