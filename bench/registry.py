@@ -1,9 +1,9 @@
-"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL]`.
+"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL PID …]`.
 
 The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
 come over eight connections that stay open. The empty request, `GET /`, shows what HTTP itself costs. For each
 request: how many a second, the CPU microseconds of the server, and these as a multiple of the empty request.
-With the URL of an empty registry of another vendor, both answer the same requests in turn.
+With the URL of an empty registry of another vendor and its processes, both answer the same requests in turn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -124,14 +124,14 @@ class Speed:
     cpu: float
 
 
-def measure(url: str, pid: int, request: Request, seconds: float = _SECONDS) -> Speed:
+def measure(url: str, pids: Sequence[int], request: Request, seconds: float = _SECONDS) -> Speed:
     """Send requests for some seconds; a second before is not counted."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 0
     asyncio.run(_ask(host, port, request, 1.0))
-    before = read_cpu([pid])
+    before = read_cpu(pids)
     answers, took = asyncio.run(_ask(host, port, lambda number: request(number + _SKIPPED), seconds))
-    return Speed(answers / took, 1e6 * (read_cpu([pid]) - before) / answers)
+    return Speed(answers / took, 1e6 * (read_cpu(pids) - before) / answers)
 
 
 def list_reads(subjects: int, versions: int = _VERSIONS) -> dict[str, Request]:
@@ -177,27 +177,21 @@ def measure_size(store: str, size: int) -> dict[str, Speed]:
     found: dict[str, Speed] = {}
     with serving(store) as (url, pid):
         for name, request in (list_reads(size) | {"registration": register}).items():
-            found[name] = speed = measure(url, pid, request)
+            found[name] = speed = measure(url, [pid], request)
             times = speed.cpu / found[_FLOOR].cpu
             print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs {times:6.2f}", flush=True)
     return found
 
 
-def count_rate(url: str, request: Request) -> float:
-    """Answers per second; a second before is not counted."""
-    parts = urlsplit(url)
-    place = parts.hostname or "", parts.port or 0
-    asyncio.run(_ask(*place, request, 1.0))
-    answers, took = asyncio.run(_ask(*place, lambda number: request(number + _SKIPPED), _SECONDS))
-    return answers / took
+def compare_with(other: str, pids: Sequence[int]) -> None:
+    """Print the answers per second and the CPU of this server and of another one, and the quotients.
 
-
-def compare_with(other: str) -> None:
-    """Print how many answers a second this server and another one give, and how many times as many."""
+    `pids` are the processes of the other server, also those of its store.
+    """
     requests = {"registration": register} | list_reads(_COMPARED, 1)
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(f"sqlite:///{Path(folder) / 'schemaman.db'}") as (url, _),
+        serving(f"sqlite:///{Path(folder) / 'schemaman.db'}") as (url, pid),
     ):
         for each in (url, other):
             with httpx2.Client(base_url=each, timeout=60) as client:
@@ -205,14 +199,19 @@ def compare_with(other: str) -> None:
                     body = {"schema": make_schema(subject, 1)}
                     client.post(f"/subjects/s{subject:06}/versions", json=body).raise_for_status()
         for name in _COMPARABLE:
-            mine, theirs = (count_rate(each, requests[name]) for each in (url, other))
-            print(f"  {name:24} {mine:8,.0f} /s {theirs:8,.1f} /s {mine / theirs:7.1f}", flush=True)
+            mine = measure(url, [pid], requests[name])
+            theirs = measure(other, pids, requests[name])
+            print(
+                f"  {name:24} {mine.rate:7,.0f} /s {theirs.rate:7,.0f} /s {mine.rate / theirs.rate:5.1f}"
+                f" {mine.cpu:8,.0f} µs {theirs.cpu:8,.0f} µs {theirs.cpu / mine.cpu:5.1f}",
+                flush=True,
+            )
 
 
 def main() -> None:
     """Print the figures for few and for many subjects, and how much more many ones cost."""
-    if len(sys.argv) == 2 and "://" in sys.argv[1]:
-        compare_with(sys.argv[1])
+    if len(sys.argv) > 1 and "://" in sys.argv[1]:
+        compare_with(sys.argv[1], [int(word) for word in sys.argv[2:]])
         return
     sizes = [int(word) for word in sys.argv[1:]] or [_SMALL, _LARGE]
     with tempfile.TemporaryDirectory() as folder:

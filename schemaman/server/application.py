@@ -138,7 +138,13 @@ class RegistryApplication:
             if route.endpoint.is_kept and (kept := self._kept.find(asked, change)) is not None:
                 return Response(kept, headers={"Content-Type": media_type})
             call = self._read_call(request, route, handled, data)
-            answer = await run_in_threadpool(route.endpoint.answer, call)
+            # A thread costs more than to read one row of a file; resolving references may take long.
+            is_quick = route.endpoint.is_kept and self._registry.is_local and not call.read_text("format")
+            answer = (
+                route.endpoint.answer(call)
+                if is_quick
+                else await run_in_threadpool(route.endpoint.answer, call)
+            )
             if route.endpoint.answer is register_schema:
                 self.metrics.registrations.inc()
             response = _make_response(answer, media_type)

@@ -234,6 +234,10 @@ class SubjectStore(Protocol):
     def last_subject_change(self) -> object:
         """Stands for the last change through this store: another object after each one."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a read waits neither for a network nor for a writer."""
+
     def reading_subjects(self) -> AbstractContextManager[SubjectRows]:
         """Begin a transaction that sees one moment."""
 

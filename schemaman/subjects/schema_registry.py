@@ -111,6 +111,11 @@ class SchemaRegistry:
         """Stands for the last change in this process: another object after each one."""
         return self._store.last_subject_change
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a read waits neither for a network nor for a writer."""
+        return self._store.is_local
+
     # Register and look up
 
     def register(

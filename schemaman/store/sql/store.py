@@ -288,6 +288,11 @@ class SqlStore:
         with self._reading() as connection:
             return self._read_clock(connection)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a read waits neither for a network nor for a writer."""
+        return not self._database.has_clock
+
     @contextmanager
     def reading_subjects(self) -> Iterator[SubjectRows]:
         """Begin a transaction over the subjects of a schema registry that sees one moment."""
