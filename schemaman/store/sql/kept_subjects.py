@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from schemaman.store.sql.subject_order import SubjectOrder, read_order
 from schemaman.store.sql.tables import META
@@ -20,7 +20,7 @@ _DEEP = 500
 
 _REVISION = "subjects"
 _READ_REVISION = select(META.c.value).where(META.c.name == _REVISION)
-_SET_REVISION = update(META).where(META.c.name == _REVISION)
+_SET_REVISION = update(META).where(META.c.name == _REVISION).values(value=bindparam("revision"))
 
 Bound = Sequence[tuple[SubjectName, Association]]
 
@@ -28,7 +28,7 @@ Bound = Sequence[tuple[SubjectName, Association]]
 def change_revision(connection: Connection) -> None:
     """Give the subjects another revision, in a transaction that writes them."""
     value = uuid.uuid4().hex
-    if not connection.execute(_SET_REVISION.values(value=value)).rowcount:
+    if not connection.execute(_SET_REVISION, {"revision": value}).rowcount:
         connection.execute(insert(META).values(name=_REVISION, value=value))
 
 
