@@ -1,32 +1,33 @@
-"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS …]`.
+"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL PID …]`.
 
 The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
 come over eight connections that stay open. The empty request, `GET /`, shows what HTTP itself costs. For each
 request: how many a second, the CPU microseconds of the server, and these as a multiple of the empty request.
+With the URL of an empty registry of another vendor and its processes, both answer the same requests in turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import schemaman as sm
+import httpx2
+
 from bench.processes import read_cpu
-from schemaman.store.subjects import SubjectName
-from schemaman.subjects.copies import CopiedVersion, RegistryCopy
-from schemaman.subjects.requests import SchemaRequest
+from schemaman.store.sql.store import SqlStore
+from schemaman.store.subject_hashes import compute_fingerprint, compute_guid
+from schemaman.store.subjects import RegisteredSchema, SchemaContent, SubjectName, SubjectVersion
 
 _CONNECTIONS = 8
 _FLOOR = "empty request"
@@ -36,6 +37,10 @@ _SECONDS = 3.0
 _VERSIONS = 10
 _SMALL = 1_000
 _LARGE = 100_000
+_SUBJECTS_A_STEP = 1_000
+_COMPARED = 100
+"""How many subjects are registered at each of two servers before they are compared."""
+_COMPARABLE = ("registration", "schema by any id", "latest version", "look-up by content")
 
 Request = Callable[[int], bytes]
 
@@ -46,28 +51,22 @@ def make_schema(subject: int, version: int) -> str:
     return f'{{"type":"record","name":"R{subject}","namespace":"v{version}","fields":[{fields}]}}'
 
 
-def make_request(subject: int, version: int) -> SchemaRequest:
-    """What a copy has of a version; by its guid, its text is in Java's form already."""
-    text = make_schema(subject, version)
-    return SchemaRequest(text, guid=str(uuid.UUID(bytes=hashlib.md5(text.encode()).digest())))
-
-
 def fill(store: str, subjects: int) -> float:
-    """Fill a new store; return versions per second."""
-    versions = tuple(
-        CopiedVersion(
-            SubjectName(".", f"s{subject:06}"),
-            version,
-            (subject - 1) * _VERSIONS + version,
-            make_request(subject, version),
-        )
-        for subject in range(1, subjects + 1)
-        for version in range(1, _VERSIONS + 1)
-    )
-    registry = sm.open_schema_registry(store, create=True)
+    """Fill a new store by direct inserts, a step at a time; return versions per second."""
     began = time.perf_counter()
-    registry.restore(RegistryCopy(versions))
-    return len(versions) / (time.perf_counter() - began)
+    with SqlStore.open(store, create=True) as opened, opened.writing_subjects() as rows:
+        for first in range(1, subjects + 1, _SUBJECTS_A_STEP):
+            step = range(first, min(first + _SUBJECTS_A_STEP, subjects + 1))
+            schemas, versions = [], []
+            for subject, version in product(step, range(1, _VERSIONS + 1)):
+                id, text = (subject - 1) * _VERSIONS + version, make_schema(subject, version)
+                content = SchemaContent("AVRO", text, sent=text)
+                schema = RegisteredSchema(".", id, compute_guid(content), content)
+                schemas.append((schema, compute_fingerprint(content)))
+                versions.append(SubjectVersion(SubjectName(".", f"s{subject:06}"), version, id, 0))
+            rows.add_copied(schemas, versions)
+        rows.set_largest_id(".", subjects * _VERSIONS)
+    return subjects * _VERSIONS / (time.perf_counter() - began)
 
 
 @contextmanager
@@ -87,7 +86,8 @@ def serving(store: str) -> Iterator[tuple[str, int]]:
 def build(method: str, path: str, body: object = None) -> bytes:
     """A request of HTTP/1.1 as bytes."""
     data = b"" if body is None else json.dumps(body).encode()
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
+    kind = "Content-Type: application/json\r\n" if data else ""
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\n{kind}Content-Length: {len(data)}\r\n\r\n"
     return head.encode() + data
 
 
@@ -124,25 +124,25 @@ class Speed:
     cpu: float
 
 
-def measure(url: str, pid: int, request: Request, seconds: float = _SECONDS) -> Speed:
+def measure(url: str, pids: Sequence[int], request: Request, seconds: float = _SECONDS) -> Speed:
     """Send requests for some seconds; a second before is not counted."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 0
     asyncio.run(_ask(host, port, request, 1.0))
-    before = read_cpu([pid])
+    before = read_cpu(pids)
     answers, took = asyncio.run(_ask(host, port, lambda number: request(number + _SKIPPED), seconds))
-    return Speed(answers / took, 1e6 * (read_cpu([pid]) - before) / answers)
+    return Speed(answers / took, 1e6 * (read_cpu(pids) - before) / answers)
 
 
-def list_reads(subjects: int) -> dict[str, Request]:
+def list_reads(subjects: int, versions: int = _VERSIONS) -> dict[str, Request]:
     """Requests that read, each time another schema of all."""
 
     def choose(number: int) -> tuple[int, int]:
-        return number * 7919 % subjects + 1, number % _VERSIONS + 1
+        return number * 7919 % subjects + 1, number % versions + 1
 
     def by_id(number: int, words: str = "") -> bytes:
         subject, version = choose(number)
-        return build("GET", f"/schemas/ids/{(subject - 1) * _VERSIONS + version}{words}")
+        return build("GET", f"/schemas/ids/{(subject - 1) * versions + version}{words}")
 
     def look_up(number: int) -> bytes:
         subject, version = choose(number)
@@ -160,6 +160,9 @@ def list_reads(subjects: int) -> dict[str, Request]:
         "page of 100 subjects": lambda number: build(
             "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100"
         ),
+        "page of 20 schemas": lambda number: build(
+            "GET", f"/schemas?offset={(choose(number)[0] - 1) * versions}&limit=20"
+        ),
     }
 
 
@@ -170,18 +173,46 @@ def register(number: int) -> bytes:
 
 def measure_size(store: str, size: int) -> dict[str, Speed]:
     """Measure a store with so many subjects, and print its figures."""
-    print(f"{size} subjects with {_VERSIONS} versions, imported at {fill(store, size):,.0f} a second")
+    print(f"{size} subjects with {_VERSIONS} versions, filled at {fill(store, size):,.0f} a second")
     found: dict[str, Speed] = {}
     with serving(store) as (url, pid):
         for name, request in (list_reads(size) | {"registration": register}).items():
-            found[name] = speed = measure(url, pid, request)
+            found[name] = speed = measure(url, [pid], request)
             times = speed.cpu / found[_FLOOR].cpu
             print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs {times:6.2f}", flush=True)
     return found
 
 
+def compare_with(other: str, pids: Sequence[int]) -> None:
+    """Print the answers per second and the CPU of this server and of another one, and the quotients.
+
+    `pids` are the processes of the other server, also those of its store.
+    """
+    requests = {"registration": register} | list_reads(_COMPARED, 1)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(f"sqlite:///{Path(folder) / 'schemaman.db'}") as (url, pid),
+    ):
+        for each in (url, other):
+            with httpx2.Client(base_url=each, timeout=60) as client:
+                for subject in range(1, _COMPARED + 1):
+                    body = {"schema": make_schema(subject, 1)}
+                    client.post(f"/subjects/s{subject:06}/versions", json=body).raise_for_status()
+        for name in _COMPARABLE:
+            mine = measure(url, [pid], requests[name])
+            theirs = measure(other, pids, requests[name])
+            print(
+                f"  {name:24} {mine.rate:7,.0f} /s {theirs.rate:7,.0f} /s {mine.rate / theirs.rate:5.1f}"
+                f" {mine.cpu:8,.0f} µs {theirs.cpu:8,.0f} µs {theirs.cpu / mine.cpu:5.1f}",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print the figures for few and for many subjects, and how much more many ones cost."""
+    if len(sys.argv) > 1 and "://" in sys.argv[1]:
+        compare_with(sys.argv[1], [int(word) for word in sys.argv[2:]])
+        return
     sizes = [int(word) for word in sys.argv[1:]] or [_SMALL, _LARGE]
     with tempfile.TemporaryDirectory() as folder:
         found = [measure_size(f"sqlite:///{Path(folder) / f'{size}.db'}", size) for size in sizes]

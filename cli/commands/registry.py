@@ -86,13 +86,20 @@ def registry(
     if place is None or place == _STREAM:
         sys.stdout.write(format_registry(served))
         return
-    size = send_copy(served, place, options) if is_url(place) else save_registry(served, Path(place))
+    size = (
+        send_copy(served, place, options, context.console.inform)
+        if is_url(place)
+        else save_registry(served, Path(place))
+    )
+    if size.lost:
+        context.console.warn(f"{place} cannot keep {', '.join(size.lost)}", "a file keeps all of it")
     _print(context, action, opened.where, place, size)
 
 
 def _print(context: CommandContext, action: str, store: str, place: str, size: CopySize) -> None:
     if context.console.json:
-        document = build_registry(action, store, place, size.subjects, size.versions, size.schemas)
+        counts = size.subjects, size.versions, size.schemas
+        document = build_registry(action, store, place, *counts, size.lost)
         context.console.show(Report("", (), document), "json")
         return
     counted = f"{format_number(size.versions)} versions of {format_number(size.subjects)} subjects"

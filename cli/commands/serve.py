@@ -102,7 +102,10 @@ def serve(
             context.console.write(f"{url}\n")
         context.console.inform(f"serving {url}; Ctrl-C stops it")
 
-    running.run_server(registry, listener, options, announce)
+    number = running.run_server(registry, listener, options, announce)
+    if number:
+        context.console.inform("stopped; every request that had begun was answered")
+        raise click.exceptions.Exit(128 + number)
 
 
 def _write_line(line: str) -> None:

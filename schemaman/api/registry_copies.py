@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schemaman.api.files import read_text, write_text
@@ -19,11 +19,15 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class CopySize:
-    """How many subjects, versions and schemas a copy has; deleted ones count."""
+    """How many subjects, versions and schemas a copy has; deleted ones count.
+
+    `lost` names what the other registry cannot keep.
+    """
 
     subjects: int
     versions: int
     schemas: int
+    lost: tuple[str, ...] = ()
 
 
 def load_copy(source: str, options: Mapping[str, str]) -> RegistryCopy:
@@ -51,23 +55,30 @@ def save_registry(registry: SchemaRegistry, file: Path) -> CopySize:
     return measure_copy(read_document(text, str(file)))
 
 
-def send_copy(registry: SchemaRegistry, url: str, options: Mapping[str, str]) -> CopySize:
+def send_copy(
+    registry: SchemaRegistry,
+    url: str,
+    options: Mapping[str, str],
+    announce: Callable[[str], None] = lambda _: None,
+) -> CopySize:
     """Write all of a registry into the empty one at an address, read that back, and compare.
+
+    `announce` takes the command that makes the other registry writable again if this process is killed.
 
     Raises:
         CouldNotDo: the other registry has subjects, refuses something, or differs afterwards.
     """
     copy = read_document(format_registry(registry), "the store")
     with open_server(url, options) as server:
-        send_registry(server, copy)
-        found = list_differences(copy, parse_document(fetch_registry(server), url))
+        sent, lost = send_registry(server, copy, announce)
+        found = list_differences(sent, parse_document(fetch_registry(server), url))
     if found:
         more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise CouldNotDo(
             f"{url} took the copy, and differs: {'; '.join(found[:_SHOWN])}{more}",
             hint="what differs, this registry cannot keep",
         )
-    return measure_copy(copy)
+    return replace(measure_copy(sent), lost=lost)
 
 
 def measure_copy(copy: RegistryCopy) -> CopySize:

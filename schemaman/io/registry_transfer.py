@@ -6,9 +6,11 @@ not answer is not there. Source: Confluent Schema Registry, REST API, and "Migra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -31,6 +33,7 @@ _WHOLE_PAGE = 1_000
 _DEFAULTS = {"config": {"compatibilityLevel": "BACKWARD"}, "mode": {"mode": "READWRITE"}}
 _PARTS = ("schema", "schemaType", "references", "metadata", "ruleSet", "guid", "ts")
 _JSON = "application/vnd.schemaregistry.v1+json"
+_OWN = "/schemaman/v1"
 _CHANGED = "set the registry to READONLY while it is copied"
 
 
@@ -123,9 +126,14 @@ def fetch_registry(server: RegistryServer) -> dict[str, Any]:
     contexts = dict.fromkeys((DEFAULT_CONTEXT, *(server.find("/contexts") or ())))
     entries = [e for found in _run(subjects, lambda s: _fetch_versions(server, s)) for e in found]
     scopes = [format_context(context) for context in (*contexts, GLOBAL_CONTEXT)]
-    settings = list(_run([*dict.fromkeys(scopes), *subjects], lambda scope: _fetch_settings(server, scope)))
-    if not server.is_own():
+    is_own = server.is_own()
+    scopes = [*dict.fromkeys(scopes), *subjects]
+    settings = list(_run(scopes, lambda scope: _fetch_settings(server, scope, is_own)))
+    if is_own:
+        _add_marks(server, settings)
+    else:
         _drop_inherited_modes(settings, set(subjects))
+    _add_associations(server, settings)
     return {
         "format": "schemaman-registry",
         "format_version": 1,
@@ -161,7 +169,7 @@ def _fetch_versions(server: RegistryServer, subject: str) -> list[dict[str, Any]
     return found
 
 
-def _fetch_settings(server: RegistryServer, scope: str) -> dict[str, Any]:
+def _fetch_settings(server: RegistryServer, scope: str, is_own: bool) -> dict[str, Any]:
     """Fetch what a scope has of its own; the registry answers its defaults as if they were its own."""
     found: dict[str, Any] = {"scope": scope}
     is_default = scope == format_context(DEFAULT_CONTEXT)
@@ -169,7 +177,37 @@ def _fetch_settings(server: RegistryServer, scope: str) -> dict[str, Any]:
         answer = server.find(f"/{kind}" if is_default else f"/{kind}/{quote(scope, safe='')}")
         if isinstance(answer, dict) and not (is_default and answer == _DEFAULTS[kind]):
             found[kind] = answer if kind == "config" else answer.get("mode")
+    policy = server.find(f"{_policy_path(scope)}?own=true") if is_own else None
+    if isinstance(policy, dict) and policy.get("policy"):
+        found["policy"] = policy["policy"]
     return found
+
+
+def _policy_path(scope: str) -> str:
+    return f"{_OWN}/policies/{quote(scope, safe='')}"
+
+
+def _add_marks(server: RegistryServer, settings: Iterable[dict[str, Any]]) -> None:
+    """Add the marks of quarantine to the settings of their subjects."""
+    by_scope = {one["scope"]: one for one in settings}
+    for step in server.find(f"{_OWN}/quarantine") or ():
+        mark = {"version": step["version"], "id": step["id"], "ts": step["quarantine"]["since_ms"]}
+        mark["failures"] = step["quarantine"]["failures"]
+        by_scope[step["subject"]].setdefault("quarantine", []).append(mark)
+
+
+def _add_associations(server: RegistryServer, settings: Iterable[dict[str, Any]]) -> None:
+    """Add associations to the settings of their subjects; an older registry has none."""
+    by_scope = {one["scope"]: one for one in settings}
+    found: dict[str, dict[str, Any]] = {}
+    while page := server.find(f"/associations/resources/-/-?limit={_WHOLE_PAGE}&offset={len(found)}"):
+        before = len(found)
+        found |= {json.dumps(one, sort_keys=True): one for one in page}
+        if len(found) == before:
+            break
+    for one in found.values():
+        if one.get("subject") in by_scope:
+            by_scope[one["subject"]].setdefault("associations", []).append(one)
 
 
 def _drop_inherited_modes(settings: list[dict[str, Any]], subjects: set[str]) -> None:
@@ -205,10 +243,16 @@ def _run(values: Iterable[V], work: Callable[[V], R]) -> Iterator[R]:
         yield from pool.map(work, values)
 
 
-def send_registry(server: RegistryServer, copy: RegistryCopy) -> None:
+def send_registry(
+    server: RegistryServer, copy: RegistryCopy, announce: Callable[[str], None]
+) -> tuple[RegistryCopy, tuple[str, ...]]:
     """Write a copy into an empty registry, with ids and numbers of versions.
 
     A registry without the mode IMPORT gives the ids itself: it takes a copy whose numbers have no gap.
+    `announce` takes the command that ends the mode, in case that this process is killed.
+
+    Returns:
+        The copy as this registry can have it, and what it lacks there.
 
     Raises:
         CouldNotDo: the registry has subjects, or refuses a request.
@@ -220,11 +264,48 @@ def send_registry(server: RegistryServer, copy: RegistryCopy) -> None:
         )
     ordered = order_versions(copy.versions)
     scopes = _list_scopes(copy)
-    is_import = all(server.ask("PUT", _path("mode", s), {"mode": "IMPORT"})[0] < 300 for s in scopes)
-    if not is_import:
-        _require_without_gaps(server, ordered)
-        server.require("PUT", "/config", {"compatibility": "NONE"})
-    is_own = is_import and server.is_own()
+    is_own = server.is_own()
+    copy, lost = (copy, ()) if is_own else _keep_common(server, copy)
+    is_import = True
+    try:
+        is_import = all(server.ask("PUT", _path("mode", s), {"mode": "IMPORT"})[0] < 300 for s in scopes)
+        if is_import:
+            commands = " && ".join(f"curl -X DELETE {server.url}{_path('mode', scope)}" for scope in scopes)
+            announce(f"{server.url} is in mode IMPORT until all is written; if this is killed: {commands}")
+        else:
+            _require_without_gaps(server, ordered)
+            server.require("PUT", "/config", {"compatibility": "NONE"})
+        _send_versions(server, ordered, is_import, is_own)
+        _send_associations(server, copy)
+        _send_settings(server, copy, scopes, is_import)
+    except BaseException:
+        _restore(server, scopes, is_import)
+        raise
+    if is_own:
+        _send_own_settings(server, copy)
+    return copy, lost
+
+
+def _keep_common(server: RegistryServer, copy: RegistryCopy) -> tuple[RegistryCopy, tuple[str, ...]]:
+    """Leave out what only a registry of schemaman keeps, or what this one does not know; name what it is."""
+    has_associations = isinstance(server.find("/associations/resources/-/-"), list)
+    kept, lost = dict[str, SubjectSettings](), dict[str, None]()
+    for scope, settings in copy.settings.items():
+        parts = {
+            "policies": bool(settings.policy),
+            "marks of quarantine": bool(settings.quarantine),
+            "associations": bool(settings.associations) and not has_associations,
+        }
+        lost |= dict.fromkeys(name for name, is_there in parts.items() if is_there)
+        associations = settings.associations if has_associations else ()
+        common = replace(settings, policy="", quarantine=(), associations=associations)
+        kept |= {scope: common} if common != SubjectSettings() else {}
+    return replace(copy, settings=kept), tuple(lost)
+
+
+def _send_versions(
+    server: RegistryServer, ordered: Sequence[CopiedVersion], is_import: bool, is_own: bool
+) -> None:
     for version in ordered:
         path = f"/subjects/{quote(str(version.subject), safe='')}/versions"
         answer = server.require("POST", path, _build_request(version, is_import, is_own))
@@ -233,7 +314,48 @@ def send_registry(server: RegistryServer, copy: RegistryCopy) -> None:
     for version in _order_deletions(ordered):
         name = quote(str(version.subject), safe="")
         server.require("DELETE", f"/subjects/{name}/versions/{version.number}")
-    _send_settings(server, copy, scopes, is_import)
+
+
+def _send_associations(server: RegistryServer, copy: RegistryCopy) -> None:
+    """Send associations; in the mode IMPORT, a STRONG one needs no schema."""
+    for scope, settings in copy.settings.items():
+        for one in settings.associations:
+            body = {
+                "resourceName": one.resource_name,
+                "resourceNamespace": one.resource_namespace,
+                "resourceId": one.resource_id,
+                "resourceType": one.resource_type,
+                "associations": [{"subject": scope, "associationType": one.kind, "lifecycle": one.lifecycle}],
+            }
+            server.require("POST", "/associations", body)
+
+
+def _send_own_settings(server: RegistryServer, copy: RegistryCopy) -> None:
+    """Send what only a registry of schemaman keeps."""
+    for scope, settings in copy.settings.items():
+        if settings.policy:
+            server.require("PUT", _policy_path(scope), {"policy": settings.policy})
+        for mark in settings.quarantine:
+            path = f"{_OWN}/quarantine/{quote(scope, safe='')}/versions/{mark.number}"
+            server.require("PUT", path, {"since_ms": mark.at_ms, "failures": list(mark.failures)})
+
+
+def _restore(server: RegistryServer, scopes: Iterable[str], is_import: bool) -> None:
+    """Make a registry writable again after a fault; one that does not answer stays as it is."""
+    try:
+        if not is_import:
+            server.require("PUT", "/config", {"compatibility": "BACKWARD"})
+            return
+        for scope in scopes:
+            _end_import(server, scope)
+    except (CouldNotDo, RegistryUnavailable):
+        return
+
+
+def _end_import(server: RegistryServer, scope: str) -> None:
+    # An older registry cannot take a mode away, and has the default as a value.
+    if server.ask("DELETE", _path("mode", scope))[0] >= 300:
+        server.require("PUT", _path("mode", scope), {"mode": "READWRITE"})
 
 
 def _list_scopes(copy: RegistryCopy) -> list[str]:
@@ -302,9 +424,7 @@ def _send_settings(
     for scope in scopes:
         if copy.settings.get(scope, SubjectSettings()).mode:
             continue
-        # An older registry cannot take a mode away, and has the default as a value.
-        if server.ask("DELETE", _path("mode", scope))[0] >= 300:
-            server.require("PUT", _path("mode", scope), {"mode": "READWRITE"})
+        _end_import(server, scope)
     for scope, settings in copy.settings.items():
         if settings.mode and settings.mode != "IMPORT":
             server.require("PUT", _path("mode", scope), {"mode": settings.mode})

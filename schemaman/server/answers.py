@@ -5,7 +5,10 @@ Source: Confluent Schema Registry, REST API.
 
 from __future__ import annotations
 
-from schemaman.store.subjects import JsonObject, RegisteredSchema, SubjectVersion
+from collections.abc import Sequence
+
+from schemaman.store.subjects import Association, JsonObject, RegisteredSchema, SubjectName, SubjectVersion
+from schemaman.subjects.associations import Resource
 from schemaman.subjects.compatibility import SubjectVerdict
 from schemaman.subjects.contents import find_served_text
 from schemaman.subjects.lookup import VersionedSchema
@@ -30,8 +33,8 @@ def build_schema(schema: RegisteredSchema, text: str | None = None) -> Json:
     return answer
 
 
-def build_version(found: VersionedSchema, text: str | None = None) -> Json:
-    """Build the answer for a version of a subject."""
+def build_version(found: VersionedSchema, text: str | None = None, aliases: Sequence[str] = ()) -> Json:
+    """Build the answer for a version of a subject, with other names of the subject if there are some."""
     version = found.version
     answer: Json = {
         "subject": str(version.subject),
@@ -42,6 +45,52 @@ def build_version(found: VersionedSchema, text: str | None = None) -> Json:
     }
     if version.is_deleted:
         answer["deleted"] = True
+    if aliases:
+        answer["aliases"] = list(aliases)
+    return answer
+
+
+def build_association(subject: SubjectName, association: Association) -> Json:
+    """Build the answer for an association."""
+    return {
+        "subject": str(subject),
+        "guid": association.guid,
+        "resourceName": association.resource_name,
+        "resourceNamespace": association.resource_namespace,
+        "resourceId": association.resource_id,
+        "resourceType": association.resource_type,
+        "associationType": association.kind,
+        "lifecycle": association.lifecycle,
+        "frozen": association.is_frozen,
+        "createTs": association.created_ms,
+        "updateTs": association.updated_ms,
+    }
+
+
+def build_bindings(
+    resource: Resource | None, bindings: Sequence[tuple[SubjectName, Association, VersionedSchema | None]]
+) -> Json:
+    """Build the answer for the associations of a resource; without one, it is that of the first of them."""
+    if resource is None and bindings:
+        first = bindings[0][1]
+        resource = Resource(
+            first.resource_name, first.resource_namespace, first.resource_id, first.resource_type
+        )
+    answer: Json = {}
+    if resource is not None:
+        named = {"Name": resource.name, "Namespace": resource.namespace, "Id": resource.id}
+        answer = {f"resource{name}": text for name, text in named.items() if text}
+        answer["resourceType"] = resource.type
+    answer["associations"] = [
+        {
+            "subject": str(subject),
+            "associationType": association.kind,
+            "lifecycle": association.lifecycle,
+            "frozen": association.is_frozen,
+            **({} if found is None else {"schema": build_version(found)}),
+        }
+        for subject, association, found in bindings
+    ]
     return answer
 
 

@@ -6,6 +6,7 @@ neither log nor metrics contain a header of credentials, a query or a body. Sour
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -21,7 +22,9 @@ from starlette.types import Receive, Scope, Send
 from schemaman.errors import SchemamanError
 from schemaman.server import metrics
 from schemaman.server.answers import build_fault
-from schemaman.server.endpoints import NO_CONTENT, Call, RawText, register_schema
+from schemaman.server.calls import NO_CONTENT, Call, ManyAnswers, RawText
+from schemaman.server.deadlines import BODY_SECONDS
+from schemaman.server.endpoints import register_schema
 from schemaman.server.kept_answers import KeptAnswers
 from schemaman.server.media_types import PRODUCED, choose_media_type, is_readable
 from schemaman.server.routes import NoRoute, Route, find_route
@@ -44,6 +47,7 @@ _WORDS = {
     404: "No such path",
     405: "The path does not have this method",
     406: "None of the accepted types is served",
+    408: "The body did not arrive in time",
     415: f"This Content-Type of the body is not read; send {PRODUCED[0]} or application/json",
 }
 
@@ -134,7 +138,13 @@ class RegistryApplication:
             if route.endpoint.is_kept and (kept := self._kept.find(asked, change)) is not None:
                 return Response(kept, headers={"Content-Type": media_type})
             call = self._read_call(request, route, handled, data)
-            answer = await run_in_threadpool(route.endpoint.answer, call)
+            # A thread costs more than to read one row of a file; resolving references may take long.
+            is_quick = route.endpoint.is_kept and self._registry.is_local and not call.read_text("format")
+            answer = (
+                route.endpoint.answer(call)
+                if is_quick
+                else await run_in_threadpool(route.endpoint.answer, call)
+            )
             if route.endpoint.answer is register_schema:
                 self.metrics.registrations.inc()
             response = _make_response(answer, media_type)
@@ -151,6 +161,8 @@ class RegistryApplication:
             handled.code = error.status
             answer = build_fault(error.status, str(error))
             response = _make_response(answer, media_type, error.status)
+            if error.status == 408:
+                response.headers["Connection"] = "close"  # the rest of the body is no next request
             if error.status == 401:
                 response.headers["WWW-Authenticate"] = 'Basic realm="schemaman", charset="UTF-8"'
             return response
@@ -186,12 +198,16 @@ class RegistryApplication:
         A body that is answered before its end resets the connection, and the client loses the answer.
         """
         data, size = bytearray(), 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size <= self._options.largest_request:
-                data += chunk
-            elif size > _DISCARDED * self._options.largest_request:
-                break
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size <= self._options.largest_request:
+                        data += chunk
+                    elif size > _DISCARDED * self._options.largest_request:
+                        break
+        except TimeoutError:
+            raise HttpFault(408) from None
         return bytes(data) if size <= self._options.largest_request else None
 
     def _parse_body(self, request: Request, data: bytes | None) -> object:
@@ -235,6 +251,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"
 def _make_response(answer: object, media_type: str, status: int = 200) -> Response:
     if answer is NO_CONTENT:
         return Response(status_code=204)
+    if isinstance(answer, ManyAnswers):
+        answer, status = answer.body, 207
     text = answer.text if isinstance(answer, RawText) else json.dumps(answer, separators=(",", ":"))
     return Response(text.encode("utf-8"), status, {"Content-Type": media_type})
 

@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from schemaman.errors import UnreadableInput
-from schemaman.server.answers import Json, build_version
+from schemaman.server.answers import Json, build_association, build_version
 from schemaman.store.subject_names import parse_subject
-from schemaman.store.subjects import DEFAULT_CONTEXT, SubjectSettings
+from schemaman.store.subjects import DEFAULT_CONTEXT, Association, QuarantinedVersion, SubjectSettings
+from schemaman.subjects.associations import KINDS, LIFECYCLES
 from schemaman.subjects.copies import CopiedVersion, RegistryCopy, VersionKey
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema
+from schemaman.subjects.policies import POLICIES
 from schemaman.subjects.requests import (
     parse_config_update,
+    parse_failures,
     parse_mode,
     parse_name,
     parse_schema_request,
@@ -54,6 +57,16 @@ def _build_settings(scope: str, settings: SubjectSettings) -> Json:
         found["config"] = settings.config
     if settings.mode:
         found["mode"] = settings.mode
+    if settings.policy:
+        found["policy"] = settings.policy
+    if settings.quarantine:
+        found["quarantine"] = [
+            {"version": one.number, "id": one.schema_id, "ts": one.at_ms, "failures": list(one.failures)}
+            for one in settings.quarantine
+        ]
+    if settings.associations:
+        subject = parse_subject(scope)
+        found["associations"] = [build_association(subject, one) for one in settings.associations]
     return found
 
 
@@ -125,11 +138,41 @@ def _parse_settings(entry: Any, name: str) -> tuple[str, SubjectSettings]:
         parse_name(scope, DEFAULT_CONTEXT, may_be_global=True)
         config = parse_config_update(entry["config"]) if entry.get("config") is not None else None
         mode = parse_mode(entry) if entry.get("mode") else ""
+        policy = entry.get("policy") or ""
+        if policy not in ("", *POLICIES):
+            raise RefusedRequest(42272, f"invalid policy {str(policy)[:40]!r}")
+        marks = tuple(map(_parse_mark, _read_list(entry, "quarantine", name)))
+        associations = tuple(map(_parse_association, _read_list(entry, "associations", name)))
     except RefusedRequest as error:
         raise UnreadableInput(f"{name}: settings: {error.message}") from error
     except (LookupError, TypeError, AttributeError) as error:
-        raise UnreadableInput(f"{name}: settings without a scope", hint=_HINT) from error
-    return scope, SubjectSettings(config or None, mode)
+        raise UnreadableInput(f"{name}: settings lack a scope, or another part", hint=_HINT) from error
+    return scope, SubjectSettings(config or None, mode, policy, marks, associations)
+
+
+def _parse_mark(entry: Any) -> QuarantinedVersion:
+    match entry:
+        case {"version": int(number), "id": int(id), "ts": int(at_ms)}:
+            return QuarantinedVersion(number, id, at_ms, parse_failures(entry.get("failures")))
+    raise RefusedRequest(42273, "a mark of quarantine has no version, id or ts")
+
+
+def _parse_association(entry: Any) -> Association:
+    names = (
+        "resourceName",
+        "resourceNamespace",
+        "resourceId",
+        "resourceType",
+        "associationType",
+        "lifecycle",
+    )
+    texts = [*(entry[name] for name in names), entry.get("guid", "")]
+    times = [entry.get(name, 0) for name in ("createTs", "updateTs")]
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(time, int) for time in times):
+        raise RefusedRequest(42212, "an association has a part of another type")
+    if texts[4] not in KINDS or texts[5] not in LIFECYCLES:
+        raise RefusedRequest(42212, "an association has another type or lifecycle")
+    return Association(*texts, *times)
 
 
 def _parse_context(entry: Any, name: str) -> tuple[str, int]:

@@ -6,97 +6,24 @@ Source: Confluent Schema Registry, REST API, and its OpenAPI document (`schema-r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from schemaman.plugins import find_version as find_release
 from schemaman.server import answers
-from schemaman.store.subject_names import ALL_CONTEXTS
-from schemaman.store.subjects import DEFAULT_CONTEXT
+from schemaman.server.association_endpoints import ASSOCIATION_ENDPOINTS, read_filter
+from schemaman.server.calls import NO_CONTENT, Call, Endpoint, RawText
+from schemaman.store.subjects import SubjectName
 from schemaman.subjects.contents import SCHEMA_TYPES, find_served_text
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.requests import LARGEST_VERSION, parse_schema_request, parse_version
-from schemaman.subjects.schema_registry import SchemaRegistry, paginate
-from schemaman.subjects.tags import change_tags, parse_tag_changes
+from schemaman.subjects.requests import SchemaRequest, parse_schema_request
+from schemaman.subjects.schema_registry import paginate
+from schemaman.subjects.tags import TagChange, change_tags, list_kept_tags, parse_tag_changes
 
 _SCHEMAS_A_PAGE = 1000
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NO_ASSOCIATIONS = "This registry keeps no associations: the subject of a topic is the topic's own"
-
-NO_CONTENT = object()
-"""The answer without a body, status 204."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request that was matched: its registry, the parts of its path, its query, its body and its user."""
-
-    registry: SchemaRegistry
-    parts: Mapping[str, str]
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    body: object = None
-    actor: str = ""
-
-    def is_true(self, name: str) -> bool:
-        """Whether a parameter is true, in any case of letters."""
-        return self.read_text(name).lower() == "true"
-
-    def read_text(self, *names: str) -> str:
-        """The text of the first of these parameters that is there; empty for none."""
-        return next((self.query[name][0] for name in names if self.query.get(name)), "")
-
-    def read_page(self, largest: int | None = None) -> tuple[int, int | None]:
-        """The offset and the limit of a list; a limit out of range means the default."""
-        offset, limit = _read_integer(self.read_text("offset")), _read_integer(self.read_text("limit"))
-        is_usual = limit <= 0 or (largest is not None and limit > largest)
-        return max(offset, 0), largest if is_usual else limit
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of subjects to list; without one, all of this context; of the default one, all."""
-        is_default = self.registry.context == DEFAULT_CONTEXT
-        return self.read_text("subjectPrefix", "subject") or (f":{ALL_CONTEXTS}:" if is_default else "")
-
-    @property
-    def subject(self) -> str:
-        """The subject in the path."""
-        return self.parts["subject"]
-
-    @property
-    def version(self) -> int:
-        """The version in the path. Raises `RefusedRequest` with 42202."""
-        return parse_version(self.parts["version"])
-
-    @property
-    def id(self) -> int:
-        """The id in the path. Raises `RefusedRequest` with 40403 for what is no id."""
-        text = self.parts["id"]
-        if not (text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= LARGEST_VERSION):
-            raise RefusedRequest(40403, f"Schema {text[:40]} not found")
-        return int(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A method, a path with parts in braces, and the function that answers; `note` names a deviation.
-
-    The server gives an answer that `is_kept` again until something changes.
-    """
-
-    method: str
-    path: str
-    answer: Callable[[Call], object]
-    is_write: bool = False
-    note: str = ""
-    is_kept: bool = False
-
-
-def _read_integer(text: str) -> int:
-    digits = text.removeprefix("-")
-    is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
-    return int(text) if is_number else 0
 
 
 def show_root(_: Call) -> object:
@@ -145,29 +72,54 @@ def list_types(_: Call) -> object:
 
 def list_schemas(call: Call) -> object:
     """List versions with their schemas."""
-    if any(call.read_text(name) for name in ("resourceType", "associationType", "lifecycle")):
-        return []  # these filters choose schemas with associations, and there are none
+    kind, subjects = call.read_text("ruleType"), _list_associated(call)
+    aliases: dict[SubjectName, list[str]] = {}
+    for alias, subject in call.registry.list_aliases(call.prefix) if call.is_true("aliases") else ():
+        aliases.setdefault(subject, []).append(str(alias))
     offset, limit = call.read_page(_SCHEMAS_A_PAGE)
-    kind = call.read_text("ruleType")
-    found: Iterable[VersionedSchema]
-    if kind:
-        chosen = (version for page in _list_pages(call) for version in page if _has_rule(version, kind))
-        found = paginate(chosen, offset, limit)
-    else:
-        found = _list_page(call, offset, limit)
-    return [answers.build_version(version) for version in found]
+    if not kind and subjects is None and not aliases:
+        return [answers.build_version(version) for version in _list_page(call, call.prefix, offset, limit)]
+    found = (
+        version
+        for version in _list_with_aliases(call, aliases)
+        if (not kind or _has_rule(version, kind))
+        and (subjects is None or version.version.subject in subjects)
+    )
+    return [
+        answers.build_version(version, aliases=aliases.get(version.version.subject, ()))
+        for version in paginate(found, offset, limit)
+    ]
 
 
-def _list_pages(call: Call) -> Iterator[Sequence[VersionedSchema]]:
+def _list_associated(call: Call) -> frozenset[SubjectName] | None:
+    """The subjects with the associations that are asked for; None if none are."""
+    if not any(call.read_text(name) for name in ("resourceType", "associationType", "lifecycle")):
+        return None
+    return frozenset(subject for subject, _ in call.registry.associations.list(read_filter(call)))
+
+
+def _list_with_aliases(call: Call, aliases: Iterable[SubjectName]) -> Iterator[VersionedSchema]:
+    """List the versions that the prefix means, and then those of other subjects that have an alias."""
+    seen = set[SubjectName]()
+    for version in _list_all(call, call.prefix):
+        seen.add(version.version.subject)
+        yield version
+    for subject in aliases:
+        if subject not in seen:
+            name = str(subject)
+            yield from (v for v in _list_all(call, name) if v.version.subject == subject)
+
+
+def _list_all(call: Call, prefix: str) -> Iterator[VersionedSchema]:
     offset = 0
-    while page := _list_page(call, offset, _SCHEMAS_A_PAGE):
-        yield page
+    while page := _list_page(call, prefix, offset, _SCHEMAS_A_PAGE):
+        yield from page
         offset += len(page)
 
 
-def _list_page(call: Call, offset: int, limit: int | None) -> Sequence[VersionedSchema]:
+def _list_page(call: Call, prefix: str, offset: int, limit: int | None) -> Sequence[VersionedSchema]:
     return call.registry.list_schemas(
-        call.prefix,
+        prefix,
         deleted=call.is_true("deleted"),
         latest_only=call.is_true("latestOnly"),
         offset=offset,
@@ -256,6 +208,8 @@ def register_schema(call: Call) -> object:
     if changes and request.text is None:
         latest = call.registry.find_version(call.subject).schema.content
         request = replace(request, text=latest.text, type=latest.type, references=latest.references)
+    elif isinstance(call.body, Mapping) and call.body.get("propagateSchemaTags") is True:
+        changes = (*_list_propagated(call, request), *changes)
     found = call.registry.register(
         call.subject,
         change_tags(request, changes),
@@ -263,6 +217,17 @@ def register_schema(call: Call) -> object:
         actor=call.actor,
     )
     return answers.build_version(found, _choose_text(call, found.schema))
+
+
+def _list_propagated(call: Call, request: SchemaRequest) -> tuple[TagChange, ...]:
+    """The tags of the latest version that a new one takes over; none without a version."""
+    try:
+        latest = call.registry.find_version(call.subject).schema.content
+    except RefusedRequest:
+        return ()
+    if latest.type != "AVRO" or request.type.upper() != "AVRO" or request.text is None:
+        return ()
+    return list_kept_tags(latest.text, request.text)
 
 
 def change_version_tags(call: Call) -> object:
@@ -374,7 +339,7 @@ def delete_mode(call: Call) -> object:
     return {"mode": mode}
 
 
-# Contexts, associations and the server itself
+# Contexts and the server itself
 
 
 def list_contexts(call: Call) -> object:
@@ -386,21 +351,6 @@ def delete_context(call: Call) -> object:
     """Delete an empty context."""
     call.registry.delete_context(call.registry.context)
     return NO_CONTENT
-
-
-def list_associations(_: Call) -> object:
-    """List no associations, so that clients take the subject of the topic."""
-    return []
-
-
-def refuse_association(_: Call) -> object:
-    """Refuse an association. Raises `RefusedRequest` with 42212."""
-    raise RefusedRequest(42212, _NO_ASSOCIATIONS)
-
-
-def miss_association(_: Call) -> object:
-    """Find no association to delete. Raises `RefusedRequest` with 40410."""
-    raise RefusedRequest(40410, _NO_ASSOCIATIONS)
 
 
 def show_cluster(_: Call) -> object:
@@ -418,21 +368,13 @@ def show_deployment(_: Call) -> object:
     return {"attributes": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class RawText:
-    """A text that is itself the body of an answer."""
-
-    text: str
-
-
 _SUBJECT, _VERSION = "/subjects/{subject}", "/subjects/{subject}/versions/{version}"
 _CHECK = "/compatibility/subjects/{subject}/versions"
-_NONE_KEPT = "no associations are kept"
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", "/", show_root),
     Endpoint("POST", "/", show_root),
     Endpoint("GET", "/health", show_root, note="not of Confluent's"),
-    Endpoint("GET", "/schemas", list_schemas, note="aliases do not filter"),
+    Endpoint("GET", "/schemas", list_schemas),
     Endpoint("GET", "/schemas/types", list_types),
     Endpoint("GET", "/schemas/ids/{id}", find_schema, is_kept=True),
     Endpoint("GET", "/schemas/ids/{id}/schema", find_text, is_kept=True),
@@ -444,7 +386,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", _SUBJECT, look_up_schema),
     Endpoint("DELETE", _SUBJECT, delete_subject, True),
     Endpoint("GET", f"{_SUBJECT}/versions", list_versions),
-    Endpoint("POST", f"{_SUBJECT}/versions", register_schema, True, "tags do not propagate"),
+    Endpoint("POST", f"{_SUBJECT}/versions", register_schema, True),
     Endpoint("GET", f"{_SUBJECT}/metadata", find_by_metadata),
     Endpoint("GET", _VERSION, find_version),
     Endpoint("DELETE", _VERSION, delete_version, True),
@@ -467,14 +409,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("DELETE", "/mode/{subject}", delete_mode, True),
     Endpoint("GET", "/contexts", list_contexts),
     Endpoint("DELETE", "/contexts/{context}", delete_context, True),
-    Endpoint("GET", "/associations/resources/{namespace}/{name}", list_associations, note=_NONE_KEPT),
-    Endpoint("GET", "/associations/resources/{resource}", list_associations, note=_NONE_KEPT),
-    Endpoint("GET", "/associations/subjects/{subject}", list_associations, note=_NONE_KEPT),
-    Endpoint("DELETE", "/associations/resources/{resource}", miss_association, True, _NONE_KEPT),
-    Endpoint("POST", "/associations", refuse_association, True, _NONE_KEPT),
-    Endpoint("PUT", "/associations", refuse_association, True, _NONE_KEPT),
-    Endpoint("POST", "/associations:batch", refuse_association, True, _NONE_KEPT),
-    Endpoint("PUT", "/associations:batch", refuse_association, True, _NONE_KEPT),
+    *ASSOCIATION_ENDPOINTS,
     Endpoint("GET", "/v1/metadata/id", show_cluster),
     Endpoint("GET", "/v1/metadata/version", show_release),
     Endpoint("GET", "/v1/metadata/deployment", show_deployment),

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from schemaman.compat.avro.levels import LEVEL_NAMES
 from schemaman.plugins import find_version as find_release
+from schemaman.server import association_endpoints as a
 from schemaman.server import endpoints as e
 from schemaman.server import table_endpoints as t
-from schemaman.server.endpoints import Call, Endpoint
+from schemaman.server.calls import Call, Endpoint
 from schemaman.server.media_types import PRODUCED
+from schemaman.subjects.associations import KINDS, LIFECYCLES, TOPIC
 from schemaman.subjects.contents import SCHEMA_TYPES
 from schemaman.subjects.faults import FAULTS
 from schemaman.subjects.policies import POLICIES
@@ -29,8 +31,8 @@ QUERY: Mapping[Callable[[Call], object], Sequence[str]] = {
     e.list_subjects_of_schema: ("subject", "deleted", *_PAGE),
     e.list_versions_of_schema: ("subject", "deleted", *_PAGE),
     e.list_schemas: (
-        "subjectPrefix", "deleted", "latestOnly", "ruleType", "resourceType", "associationType", "lifecycle",
-        *_PAGE,
+        "subjectPrefix", "aliases", "deleted", "latestOnly", "ruleType", "resourceType", "associationType",
+        "lifecycle", *_PAGE,
     ),
     e.find_guid: _FORMAT,
     e.list_subjects: ("subjectPrefix", "deleted", "deletedOnly", *_PAGE),
@@ -50,7 +52,15 @@ QUERY: Mapping[Callable[[Call], object], Sequence[str]] = {
     e.set_mode: ("force",),
     e.delete_mode: ("recursive",),
     e.list_contexts: ("contextPrefix", *_PAGE),
+    a.list_by_name: ("resourceType", "associationType", "lifecycle", *_PAGE),
+    a.list_by_id: ("resourceType", "associationType", "lifecycle", *_PAGE),
+    a.list_by_subject: ("resourceType", "associationType", "lifecycle", *_PAGE),
+    a.create_associations: ("context", "dryRun"),
+    a.update_associations: ("context", "dryRun"),
+    a.delete_associations: ("resourceType", "associationType", "cascadeLifecycle", "dryRun"),
+    a.change_many: ("context", "dryRun", "cascadeLifecycle"),
     t.find_held: ("when",),
+    t.read_policy: ("own",),
     t.judge_next: ("against",),
     t.judge_version: ("against",),
     t.judge_schemas: ("table",),
@@ -63,6 +73,7 @@ _TEXTS = frozenset(
         "subject",
         "subjectPrefix",
         "contextPrefix",
+        "context",
         "format",
         "key",
         "value",
@@ -75,7 +86,7 @@ _TEXTS = frozenset(
         "lifecycle",
     }
 )
-_REPEATED = frozenset({"key", "value"})
+_REPEATED = frozenset({"key", "value", "associationType"})
 _REQUIRED = frozenset({"when"})
 
 _TEXT: Json = {"type": "string"}
@@ -135,10 +146,16 @@ _TAGS: Json = {
     },
     "required": ["schemaEntity", "tags"],
 }
+_RESOURCE: dict[str, Json] = {
+    "resourceName": _TEXT, "resourceNamespace": _TEXT, "resourceId": _TEXT, "resourceType": {"const": TOPIC},
+}  # fmt: skip
+_FAILURE = _closed(rule=_TEXT, path=_TEXT, message=_TEXT, fix=_TEXT)
+_KIND: Json = {"enum": list(KINDS)}
+_LIFECYCLE: Json = {"enum": list(LIFECYCLES)}
 _COMPONENTS: Json = {
     "Error": _closed(error_code=_NUMBER, message=_TEXT),
     "SchemaRequest": {"type": "object", "properties": {**_CONTENT, "id": _NUMBER, "version": _NUMBER,
-        "schemaTagsToAdd": _list(_TAGS), "schemaTagsToRemove": _list(_TAGS)}},
+        "schemaTagsToAdd": _list(_TAGS), "schemaTagsToRemove": _list(_TAGS), "propagateSchemaTags": _FLAG}},
     "TagRequest": {
         "type": "object",
         "properties": {
@@ -150,7 +167,7 @@ _COMPONENTS: Json = {
         "type": "object",
         "properties": {
             "subject": _TEXT, "version": _NUMBER, "id": _NUMBER, "guid": _TEXT, **_CONTENT, "ts": _NUMBER,
-            "deleted": _FLAG, "maxId": _NUMBER,
+            "deleted": _FLAG, "maxId": _NUMBER, "aliases": _list(_TEXT),
         },
         "required": ["schema", "schemaType", "guid"],
         "additionalProperties": False,
@@ -166,6 +183,52 @@ _COMPONENTS: Json = {
         "required": ["is_compatible"],
         "additionalProperties": False,
     },
+    "Association": _closed(
+        subject=_TEXT, guid=_TEXT, **_RESOURCE, associationType=_KIND, lifecycle=_LIFECYCLE, frozen=_FLAG,
+        createTs=_NUMBER, updateTs=_NUMBER,
+    ),
+    "AssociationRequest": {
+        "type": "object",
+        "properties": {
+            **_RESOURCE,
+            "associations": _list({
+                "type": "object",
+                "properties": {
+                    "subject": _TEXT, "associationType": _KIND, "lifecycle": _LIFECYCLE, "frozen": _FLAG,
+                    "schema": _refer("SchemaRequest"), "normalize": _FLAG,
+                    "opType": {"enum": ["CREATE", "UPSERT", "DELETE"]}, "cascadeLifecycle": _FLAG,
+                },
+            }),
+            "associationTypes": _list(_KIND),
+            "lifecycle": _LIFECYCLE,
+        },
+    },
+    "AssociationResponse": {
+        "type": "object",
+        "properties": {
+            **_RESOURCE,
+            "associations": _list({
+                "type": "object",
+                "properties": {
+                    "subject": _TEXT, "associationType": _KIND, "lifecycle": _LIFECYCLE, "frozen": _FLAG,
+                    "schema": _refer("Version"),
+                },
+            }),
+        },
+        "additionalProperties": False,
+    },
+    "AssociationRequests": {
+        "type": "object",
+        "properties": {"requests": _list(_refer("AssociationRequest"))},
+        "required": ["requests"],
+    },
+    "AssociationResults": _closed(
+        results=_list({
+            "type": "object",
+            "properties": {"result": _refer("AssociationResponse"), "error": _refer("Error")},
+            "additionalProperties": False,
+        })
+    ),
     "Policy": _closed(policy={"type": "string", "enum": [*POLICIES, ""]}),
     "Table": _closed(id=_TEXT, stream=_TEXT, server=_TEXT, database=_TEXT, schema=_TEXT, name=_TEXT),
     "Coordinates": _closed(
@@ -182,9 +245,8 @@ _COMPONENTS: Json = {
         columns=_list(_closed(column=_TEXT_OR_NULL, field=_TEXT_OR_NULL, type=_TEXT, key=_FLAG)),
         collisions=_list(_list(_TEXT)),
     ),
-    "Quarantine": _closed(
-        since_ms=_NUMBER, failures=_list(_closed(rule=_TEXT, path=_TEXT, message=_TEXT, fix=_TEXT))
-    ),
+    "Quarantine": _closed(since_ms=_NUMBER, failures=_list(_FAILURE)),
+    "Mark": {"type": "object", "properties": {"since_ms": _NUMBER, "failures": _list(_FAILURE)}},
     "Step": _closed(
         subject=_TEXT, version=_NUMBER, id=_NUMBER, registered_ms=_NUMBER,
         belongs=_list(_closed(table=_TEXT, fit=_TEXT, history_version=_refer("HistoryVersion"))),
@@ -224,10 +286,15 @@ _BODIES: Mapping[Callable[[Call], object], str] = {
     e.check_versions: "SchemaRequest",
     e.update_config: "Config",
     e.set_mode: "Mode",
+    a.create_associations: "AssociationRequest",
+    a.update_associations: "AssociationRequest",
+    a.find_many: "AssociationRequests",
+    a.change_many: "AssociationRequests",
     t.judge_next: "SchemaRequest",
     t.judge_schemas: "StepRequest",
     t.register_topic: "PairRequest",
     t.set_policy: "Policy",
+    t.quarantine_version: "Mark",
 }
 _ANSWERS: Mapping[Callable[[Call], object], Json] = {
     e.find_schema: _refer("Version"),
@@ -253,6 +320,13 @@ _ANSWERS: Mapping[Callable[[Call], object], Json] = {
     e.read_mode: _refer("Mode"),
     e.set_mode: _refer("Mode"),
     e.delete_mode: _refer("Mode"),
+    a.list_by_name: _list(_refer("Association")),
+    a.list_by_id: _list(_refer("Association")),
+    a.list_by_subject: _list(_refer("Association")),
+    a.create_associations: _refer("AssociationResponse"),
+    a.update_associations: _refer("AssociationResponse"),
+    a.find_many: _refer("AssociationResults"),
+    a.change_many: _refer("AssociationResults"),
     t.find_source: _refer("Source"),
     t.list_steps: _list(_refer("Step")),
     t.find_step: _refer("Step"),
@@ -266,6 +340,7 @@ _ANSWERS: Mapping[Callable[[Call], object], Json] = {
     t.set_policy: _refer("Policy"),
     t.delete_policy: _refer("Policy"),
     t.list_quarantined: _list(_refer("Step")),
+    t.quarantine_version: _refer("Step"),
     t.release_version: _refer("Step"),
 }
 """The schema of each answer; of others, any JSON."""
@@ -329,9 +404,10 @@ def _build_operation(endpoint: Endpoint) -> Json:
 
 
 def _build_success(answer: Callable[[Call], object]) -> Json:
-    if answer is e.delete_context:
+    if answer in (e.delete_context, a.delete_associations):
         return {"204": {"description": "Done"}}
-    return {"200": {"description": "The answer", "content": _build_content(_ANSWERS.get(answer, {}))}}
+    status = "207" if answer in (a.find_many, a.change_many) else "200"
+    return {status: {"description": "The answer", "content": _build_content(_ANSWERS.get(answer, {}))}}
 
 
 def _build_content(schema: Json) -> Json:

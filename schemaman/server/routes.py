@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from schemaman.server.endpoints import ENDPOINTS, Endpoint
+from schemaman.server.calls import Endpoint
+from schemaman.server.endpoints import ENDPOINTS
 from schemaman.server.openapi import DOCUMENT_ENDPOINTS
 from schemaman.server.table_endpoints import TABLE_ENDPOINTS
 from schemaman.store.subjects import DEFAULT_CONTEXT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
 import ssl
 import threading
@@ -16,6 +17,7 @@ import uvicorn
 
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.server.application import RegistryApplication, ServerOptions
+from schemaman.server.deadlines import DeadlineProtocol
 from schemaman.subjects.schema_registry import SchemaRegistry
 
 _GRACE_SECONDS = 10
@@ -45,8 +47,8 @@ def require_protected(listener: Listener, options: ServerOptions, insecure: bool
 
 def run_server(
     registry: SchemaRegistry, listener: Listener, options: ServerOptions, announce: Callable[[str], None]
-) -> None:
-    """Serve until SIGINT or SIGTERM; requests that have begun are answered before.
+) -> int:
+    """Serve until SIGINT or SIGTERM, and return its number; requests that have begun are answered before.
 
     `announce` takes the URL once connections are accepted.
 
@@ -57,7 +59,22 @@ def run_server(
     with _bind(listener) as bound:
         server = _make_server(application, listener)
         announce(_format_url(listener, bound))
-        server.run(sockets=[bound])
+        with _collecting_signals() as received:
+            server.run(sockets=[bound])
+    return received[0] if received else 0
+
+
+@contextmanager
+def _collecting_signals() -> Iterator[list[int]]:
+    """Collect what ends the server: uvicorn raises the signal again when it has stopped."""
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: received.append(number)) for number in numbers]
+    try:
+        yield received
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -90,6 +107,7 @@ def _format_url(listener: Listener, bound: socket.socket) -> str:
 def _make_server(application: RegistryApplication, listener: Listener) -> uvicorn.Server:
     config = uvicorn.Config(
         application,
+        http=DeadlineProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemaman.server import table_answers as answers
-from schemaman.server.endpoints import Call, Endpoint
+from schemaman.server.calls import Call, Endpoint
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.requests import SchemaRequest, parse_schema_request, parse_version
 
@@ -67,8 +67,9 @@ def register_topic(call: Call) -> object:
 
 
 def read_policy(call: Call) -> object:
-    """Read the policy that holds."""
-    return {"policy": call.registry.tables.read_policy(call.parts.get("subject"))}
+    """Read the policy that holds; with `own`, the one that is set there, or an empty one."""
+    subject, is_own = call.parts.get("subject"), call.is_true("own")
+    return {"policy": call.registry.tables.read_policy(subject, is_own=is_own)}
 
 
 def set_policy(call: Call) -> object:
@@ -84,6 +85,12 @@ def delete_policy(call: Call) -> object:
 def list_quarantined(call: Call) -> object:
     """List the quarantined versions."""
     return [answers.build_step(step) for step in call.registry.tables.list_quarantined()]
+
+
+def quarantine_version(call: Call) -> object:
+    """Quarantine a version by hand."""
+    version = parse_version(call.parts["version"])
+    return answers.build_step(call.registry.tables.mark_quarantined(call.subject, version, call.body))
 
 
 def release_version(call: Call) -> object:
@@ -105,6 +112,7 @@ OWN = "/schemaman/v1"
 _SUBJECT = f"{OWN}/subjects/{{subject}}"
 _VERSION = f"{_SUBJECT}/versions/{{version}}"
 _POLICY = f"{OWN}/policies/{{subject}}"
+_MARK = f"{OWN}/quarantine/{{subject}}/versions/{{version}}"
 
 TABLE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_SUBJECT}/source", find_source),
@@ -123,5 +131,6 @@ TABLE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("PUT", _POLICY, set_policy, True),
     Endpoint("DELETE", _POLICY, delete_policy, True),
     Endpoint("GET", f"{OWN}/quarantine", list_quarantined),
-    Endpoint("DELETE", f"{OWN}/quarantine/{{subject}}/versions/{{version}}", release_version, True),
+    Endpoint("PUT", _MARK, quarantine_version, True),
+    Endpoint("DELETE", _MARK, release_version, True),
 )

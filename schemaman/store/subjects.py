@@ -85,6 +85,29 @@ class QuarantinedVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Association:
+    """What binds a resource, such as a topic, to a subject; `kind` is `key` or `value`.
+
+    The lifecycle is STRONG if the subject belongs to the resource, and WEAK otherwise.
+    """
+
+    resource_name: str
+    resource_namespace: str
+    resource_id: str
+    resource_type: str
+    kind: str
+    lifecycle: str
+    guid: str
+    created_ms: int
+    updated_ms: int
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it can only go with its resource."""
+        return self.lifecycle == "STRONG"
+
+
+@dataclass(frozen=True, slots=True)
 class SubjectSettings:
     """The settings of a subject or of a context; `mode` is empty, and `config` None, where there is none.
 
@@ -95,6 +118,7 @@ class SubjectSettings:
     mode: str = ""
     policy: str = ""
     quarantine: tuple[QuarantinedVersion, ...] = ()
+    associations: tuple[Association, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +207,9 @@ class SubjectRows(Protocol):
     def list_quarantining(self) -> tuple[SubjectName, ...]:
         """List the subjects that have a quarantined version, by context and name."""
 
+    def list_associations(self) -> Sequence[tuple[SubjectName, Association]]:
+        """List all associations with their subjects, by context and name."""
+
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""
 
@@ -206,6 +233,10 @@ class SubjectStore(Protocol):
     @property
     def last_subject_change(self) -> object:
         """Stands for the last change through this store: another object after each one."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a read waits neither for a network nor for a writer."""
 
     def reading_subjects(self) -> AbstractContextManager[SubjectRows]:
         """Begin a transaction that sees one moment."""

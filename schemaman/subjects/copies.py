@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 from schemaman.errors import CouldNotDo, UnreadableInput
 from schemaman.store.subject_names import parse_subject
@@ -208,9 +208,17 @@ def list_differences(one: RegistryCopy, other: RegistryCopy) -> tuple[str, ...]:
             found.append(f"{shown} has another schema")
     found += [f"{version.subject}@{version.number} is not in the copy" for version in theirs.values()]
     for scope in sorted({*one.settings, *other.settings}):
-        if one.settings.get(scope) != other.settings.get(scope):
+        if _without_times(one.settings.get(scope)) != _without_times(other.settings.get(scope)):
             found.append(f"the settings of {scope} differ")
     return tuple(found)
+
+
+def _without_times(settings: SubjectSettings | None) -> SubjectSettings | None:
+    """Settings whose associations lack guids and times, which each registry gives itself."""
+    if settings is None:
+        return None
+    plain = (replace(one, guid="", created_ms=0, updated_ms=0) for one in settings.associations)
+    return replace(settings, associations=tuple(sorted(plain, key=astuple)))
 
 
 def _is_same_content(one: CopiedVersion, other: CopiedVersion) -> bool:

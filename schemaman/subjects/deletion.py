@@ -19,9 +19,11 @@ def delete_subject(rows: SubjectRows, subject: SubjectName, *, permanent: bool) 
 
     Raises:
         RefusedRequest: 40401 for a missing subject, 40404 and 40405 for the wrong order of deletions, 42205
-            for a read-only subject, 42206 for one that a schema refers to.
+            for a read-only subject, 42206 for one that a schema refers to, 40904 for one with an association.
     """
     require_writable(rows, subject)
+    if rows.read_settings(str(subject)).associations:
+        raise RefusedRequest(40904, f"An association exists for subject '{subject}'")
     versions = rows.list_versions(subject)
     live = tuple(version.number for version in versions if not version.is_deleted)
     if not versions:
@@ -92,4 +94,5 @@ def _remove(rows: SubjectRows, subject: SubjectName, versions: Iterable[SubjectV
         if not rows.list_uses(subject.context, id):
             rows.remove_schema(subject.context, id)
     if not rows.list_versions(subject):
-        rows.write_settings(str(subject), SubjectSettings())
+        associations = rows.read_settings(str(subject)).associations
+        rows.write_settings(str(subject), SubjectSettings(associations=associations))

@@ -24,6 +24,11 @@ FAULTS: Mapping[int, str] = {
     40471: "no table, or no version that early, in the history",
     40472: "version is not quarantined",
     409: "incompatible schema",
+    40903: "the resource has another association of this kind",
+    40904: "the subject has an association",
+    40905: "the subject has a strong association",
+    40907: "the subject of an association has no version",
+    40908: "the association is frozen",
     42201: "invalid schema",
     42202: "invalid version",
     42203: "invalid compatibility level",
@@ -38,6 +43,8 @@ FAULTS: Mapping[int, str] = {
     42212: "invalid association",
     42271: "invalid or uncertain position or time",
     42272: "invalid policy",
+    42273: "invalid mark of quarantine",
+    50001: "the store cannot be read or written",
 }
 """Code → meaning. The first three digits are the HTTP status. Codes that end in 71 to 79 are our own."""
 

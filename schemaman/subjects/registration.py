@@ -117,12 +117,13 @@ def register_schema(
     number = _choose_number(prepared)
     failures = () if prepared.is_import else _list_failures(rows, prepared, gate or RegistrationGate())
     subject = prepared.subject
-    id = prepared.known_id or _add_schema(rows, prepared)
+    added = None if prepared.known_id else _add_schema(rows, prepared)
+    id = prepared.known_id if added is None else added.id
     _drop_former(rows, prepared, id)
     at_ms = (prepared.request.at_ms if prepared.is_import else 0) or rows.now_ms()
     version = SubjectVersion(subject, number, id, at_ms, actor=actor)
     rows.add_version(version)
-    found = load_version(rows, version)
+    found = load_version(rows, version) if added is None else VersionedSchema(version, added)
     if not failures:
         return found
     mark = QuarantinedVersion(number, id, version.at_ms, failures)
@@ -229,7 +230,7 @@ def _require_compatible(rows: SubjectRows, prepared: Registration) -> None:
         )
 
 
-def _add_schema(rows: SubjectRows, prepared: Registration) -> int:
+def _add_schema(rows: SubjectRows, prepared: Registration) -> RegisteredSchema:
     context = prepared.subject.context
     largest = rows.find_largest_id(context)
     id = prepared.request.id or largest + 1
@@ -239,8 +240,9 @@ def _add_schema(rows: SubjectRows, prepared: Registration) -> int:
         raise RefusedRequest(42205, f"Context {context} has all ids that there are")
     rows.set_largest_id(context, max(largest, id))
     guid = (prepared.request.guid if prepared.is_import else "") or compute_guid(prepared.content)
-    rows.add_schema(RegisteredSchema(context, id, guid, prepared.content), prepared.fingerprint)
-    return id
+    schema = RegisteredSchema(context, id, guid, prepared.content)
+    rows.add_schema(schema, prepared.fingerprint)
+    return schema
 
 
 def _drop_former(rows: SubjectRows, prepared: Registration, id: int) -> None:

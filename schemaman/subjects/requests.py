@@ -147,6 +147,18 @@ def parse_config_update(body: object) -> JsonObject:
     return found
 
 
+def parse_failures(value: object) -> tuple[JsonObject, ...]:
+    """Read why a version is quarantined: objects of texts. Raises `RefusedRequest` with 42273 for others."""
+    found = [] if value is None else value
+    names = {"rule", "path", "message", "fix"}
+    if not isinstance(found, list) or not all(
+        isinstance(one, Mapping) and set(one) == names and all(isinstance(one[n], str) for n in names)
+        for one in found
+    ):
+        raise RefusedRequest(42273, f"Invalid mark: a failure has the texts {', '.join(sorted(names))}")
+    return tuple(dict(one) for one in found)
+
+
 def parse_mode(body: object) -> str:
     """Read a mode; empty to clear it. Raises `RefusedRequest` with 42204 for a mode that there is not."""
     mode = body.get("mode", "") if isinstance(body, Mapping) else ""

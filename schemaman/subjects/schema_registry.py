@@ -50,9 +50,10 @@ from schemaman.subjects.requests import (
     parse_name,
     parse_prefix,
 )
-from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, read_scope
+from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, list_aliases, read_scope
 from schemaman.subjects.source_tables import TableHistories
 from schemaman.subjects.table_subjects import TableSubjects, name_parts
+from schemaman.subjects.topic_associations import TopicAssociations
 
 V = TypeVar("V")
 Requested = SchemaRequest | str
@@ -101,9 +102,19 @@ class SchemaRegistry:
         return TableSubjects(self._store, self.context, around.gate, around.histories)
 
     @property
+    def associations(self) -> TopicAssociations:
+        """Which subjects the keys and the values of topics have."""
+        return TopicAssociations(self._store, self._surroundings.gate, self._announce)
+
+    @property
     def last_change(self) -> object:
         """Stands for the last change in this process: another object after each one."""
         return self._store.last_subject_change
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a read waits neither for a network nor for a writer."""
+        return self._store.is_local
 
     # Register and look up
 
@@ -211,6 +222,17 @@ class SchemaRegistry:
         wanted = _make_filter(prefix, self.context, deleted, offset, limit)
         with self._store.reading_subjects() as rows:
             return tuple(VersionedSchema(*found) for found in rows.list_schemas(wanted, latest_only))
+
+    def list_aliases(self, prefix: str = f":{ALL_CONTEXTS}:") -> tuple[tuple[SubjectName, SubjectName], ...]:
+        """List the aliases that begin with a prefix, each with the subject that it stands for."""
+        wanted = _make_filter(prefix, self.context, False, 0, None)
+        with self._store.reading_subjects() as rows:
+            found = list_aliases(rows)
+        return tuple(
+            (alias, subject)
+            for alias, subject in found
+            if wanted.context in (None, alias.context) and alias.name.startswith(wanted.prefix)
+        )
 
     def list_versions(
         self, subject: str, *, deleted: bool = False, deleted_only: bool = False

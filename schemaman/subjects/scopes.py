@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from schemaman.store.subject_names import GLOBAL_CONTEXT, format_context
+from schemaman.store.subject_names import GLOBAL_CONTEXT, format_context, parse_subject
 from schemaman.store.subjects import JsonObject, QuarantinedVersion, SubjectName, SubjectRows, SubjectSettings
 from schemaman.subjects.faults import RefusedRequest
 
@@ -67,3 +67,13 @@ def follow_alias(rows: SubjectRows, subject: SubjectName) -> SubjectName:
     """Return the subject that another one stands for, or the subject itself."""
     alias = (rows.read_settings(str(subject)).config or {}).get("alias")
     return SubjectName(subject.context, alias) if isinstance(alias, str) and alias else subject
+
+
+def list_aliases(rows: SubjectRows) -> tuple[tuple[SubjectName, SubjectName], ...]:
+    """List each alias with the subject that it stands for, in order."""
+    names = [(parse_subject(scope), settings.config) for scope, settings in rows.list_all_settings().items()]
+    return tuple(
+        (name, SubjectName(name.context, alias))
+        for name, config in names
+        if isinstance(alias := (config or {}).get("alias"), str) and alias
+    )

@@ -32,7 +32,7 @@ from schemaman.subjects.policies import (
     list_accepted,
     load_text,
 )
-from schemaman.subjects.requests import LATEST, SchemaRequest, parse_name
+from schemaman.subjects.requests import LATEST, SchemaRequest, parse_failures, parse_name
 from schemaman.subjects.scopes import read_scope
 from schemaman.subjects.source_tables import (
     ColumnField,
@@ -247,11 +247,11 @@ class TableSubjects:
 
     # Policies and quarantine
 
-    def read_policy(self, subject: str | None = None) -> str:
-        """Read the policy that holds for a subject, or for this context."""
+    def read_policy(self, subject: str | None = None, *, is_own: bool = False) -> str:
+        """Read the policy that holds for a subject, or for this context; its own one may be empty."""
         scope, context = self._find_scope(subject)
         with self._store.reading_subjects() as rows:
-            return read_scope(rows, scope, context).policy
+            return rows.read_settings(scope).policy if is_own else read_scope(rows, scope, context).policy
 
     def set_policy(self, body: object, subject: str | None = None) -> str:
         """Set the policy of a subject or of this context; an empty one is inherited again."""
@@ -273,6 +273,27 @@ class TableSubjects:
                 if not version.is_deleted
                 and (mark := _find_mark(_list_marks(rows, subject), version)) is not None
             )
+
+    def mark_quarantined(self, subject: str, number: int, body: object = None) -> SubjectStep:
+        """Quarantine a live version; a mark of the version is replaced.
+
+        Raises:
+            RefusedRequest: 42273 for a body that is no mark.
+        """
+        parts = body if isinstance(body, Mapping) else {}
+        failures, since = parse_failures(parts.get("failures")), parts.get("since_ms")
+        if since is not None and not (isinstance(since, int) and 0 <= since < 2**53):
+            raise RefusedRequest(42273, "Invalid mark: since_ms is no time in milliseconds")
+        name = parse_name(subject, self._context)
+        with self._store.writing_subjects() as rows:
+            version = lookup.find_version(rows, name, number).version
+            settings = rows.read_settings(str(name))
+            moment = rows.now_ms() if since is None else since
+            mark = QuarantinedVersion(version.number, version.schema_id, moment, failures)
+            kept = [each for each in settings.quarantine if each.number != version.number]
+            marks = tuple(sorted([*kept, mark], key=lambda each: each.number))
+            rows.write_settings(str(name), replace(settings, quarantine=marks))
+        return SubjectStep(version, quarantine=mark)
 
     def release(self, subject: str, number: int) -> SubjectStep:
         """Take a version out of quarantine: the next schema of the subject follows it.

@@ -41,6 +41,28 @@ def parse_tag_changes(body: object, added: str, removed: str) -> tuple[TagChange
     return (*changes, *(_parse_change(value, True) for value in _list_values(body, removed)))
 
 
+def list_kept_tags(before: str, after: str) -> tuple[TagChange, ...]:
+    """List the tags of one Avro text whose records and fields another one has, too, as additions to it."""
+    try:
+        old, new = dict(_list_tagged(json.loads(before))), dict(_list_tagged(json.loads(after)))
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(TagChange(*entity, tags) for entity, tags in old.items() if tags and entity in new)
+
+
+def _list_tagged(schema: Any) -> Iterator[tuple[tuple[str, bool], tuple[str, ...]]]:
+    """List the path of each record and field, whether it is a field, and its tags."""
+    for name, record in _list_records(schema, ""):
+        yield (name, False), _read_tags(record)
+        for field in _list_fields(record):
+            yield (f"{name}.{field.get('name')}", True), _read_tags(field)
+
+
+def _read_tags(node: Node) -> tuple[str, ...]:
+    present = node.get(_TAGS)
+    return tuple(tag for tag in present if isinstance(tag, str)) if isinstance(present, list) else ()
+
+
 def change_tags(request: SchemaRequest, changes: Iterable[TagChange]) -> SchemaRequest:
     """Write the changes into the text of a request.
 
@@ -90,8 +112,7 @@ def _apply(schema: Any, change: TagChange) -> None:
         found = [each for node in found for each in _list_fields(node) if each.get("name") == field]
     if not found:
         raise RefusedRequest(42201, f"Invalid schema: it has no path {change.path[:200]!r}")
-    present = found[0].get(_TAGS)
-    tags = [tag for tag in present if isinstance(tag, str)] if isinstance(present, list) else []
+    tags = _read_tags(found[0])
     kept = (
         [tag for tag in tags if tag not in change.tags]
         if change.is_removal

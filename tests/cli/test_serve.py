@@ -73,6 +73,7 @@ def test_a_server_keeps_what_it_has_acknowledged(tmp_path: Path) -> None:
             server.send_signal(signal.SIGTERM)
             rest = server.stderr.read()
             assert server.wait(60) == 143
+            assert rest.endswith("stopped; every request that had begun was answered\n")
             assert '"path": "/subjects/s/versions"' in rest
 
 

@@ -15,11 +15,14 @@ from schemaman.api.registry_copies import format_registry, load_copy, send_copy
 from schemaman.errors import CouldNotDo, UnreadableInput
 from schemaman.server.copy_documents import parse_document, read_document
 from schemaman.server.running import serve_in_thread
-from schemaman.store.subjects import SchemaReference
+from schemaman.store.subjects import SchemaReference, SubjectName
+from schemaman.subjects.associations import AssociationRequest, Resource
+from schemaman.subjects.copies import list_differences
 from schemaman.subjects.requests import SchemaRequest
 from tests.support.checkout import ROOT
 
 CAPTURES = ROOT / "fixtures" / "captures"
+FAILURE = ("rule", "path", "message", "fix")
 FIELD = '{"name": "%s", "type": ["null", "%s"], "default": null}'
 
 
@@ -52,6 +55,14 @@ def fill(registry: sm.SchemaRegistry) -> None:
     registry.register(":.team:orders-value", record("Order", first))
     registry.update_config({"compatibility": "FULL"}, ":.team:")
     registry.update_config({"compatibility": "FORWARD_TRANSITIVE"})
+    registry.update_config({"compatibility": "NONE"}, ":.lkc:")
+    registry.tables.set_policy({"policy": "CDC"})
+    registry.tables.set_policy({"policy": "CDC"}, "z-first")
+    registry.tables.mark_quarantined("z-first", 1, {"failures": [dict.fromkeys(FAILURE, "x")]})
+    topic = Resource("orders", "lkc", "r1")
+    weak = AssociationRequest("key", SubjectName(".", "z-first"))
+    strong = AssociationRequest("value", None, schema=SchemaRequest('"bytes"'))
+    registry.associations.bind(topic, (weak, strong))
 
 
 @pytest.fixture
@@ -86,8 +97,31 @@ def test_a_server_gives_and_takes_everything(filled: sm.SchemaRegistry) -> None:
         send_copy(filled, target, {})
         with pytest.raises(CouldNotDo, match="has subjects"):
             send_copy(filled, target, {})
-    assert format_registry(fetched) == format_registry(taken)
     assert format_registry(fetched) == format_registry(filled).replace(', "actor": "bob"', "")
+    # An export gives associations another guid and another time.
+    mine, theirs = (read_document(format_registry(one), "copy") for one in (filled, taken))
+    assert list_differences(mine, theirs) == ()
+    assert mine.settings["z-first"].quarantine == theirs.settings["z-first"].quarantine
+    assert mine.settings.keys() == theirs.settings.keys()
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, SystemExit, CouldNotDo])
+def test_an_export_that_is_stopped_leaves_a_registry_that_can_be_written(
+    filled: sm.SchemaRegistry, fault: type[BaseException]
+) -> None:
+    told: list[str] = []
+    taken = sm.open_schema_registry()
+
+    def stop(line: str) -> None:
+        told.append(line)
+        assert taken.read_mode() == "IMPORT"
+        raise fault("stopped")
+
+    with serve_in_thread(taken) as target, pytest.raises(fault):
+        send_copy(filled, target, {}, stop)
+    assert [taken.in_context(name).read_mode() for name in (".", ".team", ".lkc")] == ["READWRITE"] * 3
+    assert f"curl -X DELETE {target}/mode &&" in told[0]
+    assert taken.register("a", '"int"').version.number == 1
 
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*/shop-avro*/registry.json"))[:3], ids=str)
@@ -141,7 +175,7 @@ GOOD = {"subject": "a", "version": 1, "id": 3, "schema": '"int"'}
         ([GOOD, GOOD | {"version": 2}], "two versions of a"),
         ([GOOD | {"references": [{"name": "x", "subject": "y", "version": 1}]}], "refers to y@1"),
         ([GOOD | {"references": [{"name": "x", "subject": "a", "version": 1}]}], "refers to itself"),
-        ({"format": "schemaman-registry", "format_version": 1, "settings": [{}]}, "without a scope"),
+        ({"format": "schemaman-registry", "format_version": 1, "settings": [{}]}, "lack a scope"),
     ],
 )  # fmt: skip
 def test_a_damaged_copy_is_refused_as_a_whole(document: object, words: str) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import schemaman as sm
+from schemaman.server import application, deadlines
 from schemaman.server.application import ServerOptions
 from schemaman.server.running import serve_in_thread
 from schemaman.server.users import Authenticator, add_line, format_user, read_users
+from schemaman.store.sql.store import SqlStore
 from tests.server.conftest import Answer, Requests
 from tests.server.page import tables
 from tests.support.checkout import ROOT
@@ -132,8 +136,6 @@ def test_faults_of_what_is_missing(ask: Ask) -> None:
     assert fault(ask("GET", "/config/s")) == (404, 40408)
     assert fault(ask("GET", "/mode/s")) == fault(ask("DELETE", "/mode/s")) == (404, 40409)
     assert fault(ask("DELETE", "/config/s")) == (404, 40408)
-    assert fault(ask("DELETE", "/associations/resources/x")) == (404, 40410)
-    assert ask("GET", "/associations/resources/x").body == ask("GET", "/associations/subjects/x").body == []
 
 
 def test_faults_of_what_is_invalid(ask: Ask) -> None:
@@ -149,13 +151,6 @@ def test_faults_of_what_is_invalid(ask: Ask) -> None:
         assert fault(ask("POST", f"/subjects/{bad}/versions", body())) == (422, 42208)
     rules = {"domainRules": [{"name": "a"}, {"name": "a"}]}
     assert fault(ask("POST", "/subjects/s/versions", body(ruleSet=rules))) == (422, 42210)
-    for refused in (
-        ask("POST", "/associations", {}),
-        ask("PUT", "/associations", {}),
-        ask("POST", "/associations:batch", {}),
-        ask("PUT", "/associations:batch", {}),
-    ):
-        assert fault(refused) == (422, 42212)
     assert ask("GET", "/subjects").body == []
 
 
@@ -316,6 +311,14 @@ def test_tags_are_written_into_the_schema(ask: Ask) -> None:
     assert found["metadata"] == {"properties": {"p": "v"}}
     again = {"tagsToRemove": [*tagged("n.B.c", "SR_FIELD", "PII", "x"), *tagged("n.A", "SR_RECORD", "own")]}
     assert ask("POST", "/subjects/s/versions/2/tags", again).body["version"] == 1
+    # A new version takes over the tags of what it still has, if that is asked for.
+    less = text.replace('"c"', '"d"')
+    ask("PUT", "/config/s", {"compatibility": "NONE"})
+    kept = register(ask, "s", less, propagateSchemaTags=True)
+    taken = json.loads(kept["schema"])
+    assert taken["confluent:tags"] == ["own"]
+    assert "confluent:tags" not in taken["fields"][0]["type"]["fields"][0]
+    assert register(ask, "new", text, propagateSchemaTags=True)["version"] == 1
     inline = register(ask, "t", text, schemaTagsToAdd=tagged("n.A.b", "SR_FIELD", "q"))
     assert json.loads(inline["schema"])["fields"][0]["confluent:tags"] == ["q"]
     bad: object
@@ -408,6 +411,37 @@ def test_users_have_roles_and_no_secret_is_written(tmp_path: Path) -> None:
     assert log[-1]["path"] == "/subjects/s/versions"
     assert log[-1]["request_id"] == "r1"
     assert not any("Basic" in line or "scrypt" in line for line in lines)
+
+
+def test_a_client_that_sends_too_slowly_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadlines, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(application, "BODY_SECONDS", 0.2)
+    head = b"POST /subjects/s/versions HTTP/1.1\r\nHost: x\r\n"
+    answers: list[bytes] = []
+    with serve_in_thread(sm.open_schema_registry()) as url:
+        place = urlsplit(url)
+        for sent in (head, head + b"Content-Length: 9\r\n\r\n{", b""):
+            with socket.create_connection((place.hostname, place.port), timeout=20) as slow:
+                slow.sendall(sent)
+                answers.append(slow.makefile("rb").read())
+        assert Requests(url)("GET", "/subjects").body == []
+    assert (answers[0], answers[2]) == (b"", b"")
+    assert answers[1].startswith(b"HTTP/1.1 408 ")
+    assert b'"error_code":408' in answers[1]
+
+
+def test_a_store_that_does_not_answer_is_a_fault_of_the_server(tmp_path: Path) -> None:
+    """Clients repeat a 500, and the store may be there again; a removed file is not made anew."""
+    with SqlStore.open(str(tmp_path / "store.db"), create=True) as store:
+        registry = sm.SchemaRegistry(store)
+        with serve_in_thread(registry) as url:
+            ask = Requests(url)
+            register(ask)
+            store.close()
+            assert fault(ask("GET", "/subjects")) == (500, 50001)
+            assert fault(ask("POST", "/subjects/s/versions", body(WIDER))) == (500, 50001)
+            assert ask("GET", "/health").status == 200
+            ask.connection.close()
 
 
 def test_the_page_has_each_endpoint_and_each_code_with_its_test(bless: bool) -> None:

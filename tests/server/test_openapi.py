@@ -10,7 +10,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from schemaman.server import endpoints, openapi
+from schemaman.server import association_endpoints, endpoints, openapi
 from schemaman.server.routes import ROUTED
 from tests.server.conftest import Answer
 
@@ -35,13 +35,27 @@ def test_the_document_has_each_endpoint_and_valid_schemas(ask: Ask) -> None:
     assert all(operation["summary"] for operation in operations)
 
 
+HELPERS = (
+    association_endpoints._list_page,
+    association_endpoints._bind,
+    association_endpoints._delete,
+)
+
+
 def test_the_parameters_are_those_that_the_functions_read() -> None:
     for endpoint in ROUTED:
         source = inspect.getsource(endpoint.answer)
         read = set(re.findall(r'(?:is_true|read_text|query\.get)\("(\w+)"', source))
         if endpoint.answer is endpoints.list_schemas:
             source += inspect.getsource(endpoints._list_page)
-            read |= {"deleted", "latestOnly", "resourceType", "associationType", "lifecycle"}
+            read |= {"deleted", "latestOnly"}
+        for helper in HELPERS:
+            source += inspect.getsource(helper) if f"{helper.__name__}(call" in source else ""
+        if "read_filter(" in source or "_list_associated(" in source:
+            read |= {"resourceType", "associationType", "lifecycle"}
+        if endpoint.answer is association_endpoints.change_many:
+            read |= {"context", "dryRun", "cascadeLifecycle"}
+        read |= set(re.findall(r'(?:is_true|read_text|query\.get)\("(\w+)"', source))
         read |= {"offset", "limit"} if "read_page(" in source else set()
         read |= {"format"} if "_choose_text(" in source else set()
         read |= {"subjectPrefix"} if "call.prefix" in source else set()

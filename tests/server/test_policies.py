@@ -154,6 +154,24 @@ def test_quarantine_keeps_what_fails_until_it_is_released(ask: Ask) -> None:
     assert 3 not in [one["version"] for one in ask("GET", "/schemaman/v1/quarantine").body]
 
 
+def test_a_version_is_quarantined_by_hand(ask: Ask) -> None:
+    start(ask, "AVRO")
+    assert register(ask, "bills-value", row(nr="int")).body["version"] == 2
+    mark = "/schemaman/v1/quarantine/bills-value/versions/2"
+    bad: object
+    for bad in ({"failures": 1}, {"failures": [{"rule": "x"}]}, {"since_ms": "now"}):
+        assert ask("PUT", mark, bad).body["error_code"] == 42273
+    why = dict.fromkeys(("rule", "path", "message", "fix"), "x")
+    assert ask("PUT", mark, {"failures": [why]}).body["quarantine"]["failures"] == [why]
+    assert (
+        ask("PUT", "/schemaman/v1/quarantine/bills-value/versions/latest").body["quarantine"]["failures"]
+        == []
+    )
+    assert [one["version"] for one in ask("GET", "/schemaman/v1/quarantine").body] == [2]
+    assert ask("GET", "/schemaman/v1/policies/bills-value?own=true").body == {"policy": ""}
+    assert ask("DELETE", "/schemaman/v1/quarantine/bills-value/versions/2").status == 200
+
+
 def test_quarantine_is_told_once_with_its_rules() -> None:
     told: list[VersionedSchema] = []
     registry = SchemaRegistry(MemorySubjects(), surroundings=Surroundings(notify=told.append))

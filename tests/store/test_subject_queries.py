@@ -15,6 +15,7 @@ from schemaman.store.sql.tables import METADATA
     ("query", "columns"),
     [
         (subjects._SCHEMA_OF_ID, "context=? AND id=?"),
+        (subjects._SCHEMAS_OF_IDS, "context=? AND id=?"),
         (subjects._IDS_OF_CONTENT, "context=? AND fingerprint>? AND fingerprint<?"),
         (subjects._VERSIONS_OF_SUBJECT, "context=? AND subject=?"),
         (subjects._USES_OF_SCHEMA, "context=? AND schema_id=?"),
@@ -24,9 +25,13 @@ from schemaman.store.sql.tables import METADATA
 def test_a_key_is_searched_with_all_of_its_columns(query: Select[tuple[object]], columns: str) -> None:
     engine = create_engine("sqlite://")
     METADATA.create_all(engine, tables=SUBJECT_TABLES)
-    compiled = query.compile(dialect=sqlite.dialect(paramstyle="named"))
+    dialect = sqlite.dialect(paramstyle="named")
+    compiled = query.params(wanted=["1"]).compile(dialect=dialect)
+    state = compiled.construct_expanded_state({key: ["1"] for key in compiled.bind_names.values()})
     with engine.connect() as connection:
-        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {compiled}"), dict.fromkeys(compiled.params, "1"))
+        plan = connection.execute(
+            text(f"EXPLAIN QUERY PLAN {state.statement}"), dict.fromkeys(state.parameters, "1")
+        )
         details = [row.detail for row in plan]
     assert [detail for detail in details if f"({columns})" in detail], details
     assert not [detail for detail in details if "B-TREE" in detail], details

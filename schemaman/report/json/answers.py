@@ -124,7 +124,15 @@ def build_store(
     }
 
 
-def build_registry(action: str, store: str, place: str, subjects: int, versions: int, schemas: int) -> Answer:
+def build_registry(
+    action: str,
+    store: str,
+    place: str,
+    subjects: int,
+    versions: int,
+    schemas: int,
+    not_kept: Iterable[str] = (),
+) -> Answer:
     """The document of `registry`: what was copied between the store and a file or a server."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -134,6 +142,7 @@ def build_registry(action: str, store: str, place: str, subjects: int, versions:
         "subjects": subjects,
         "versions": versions,
         "schemas": schemas,
+        "not_kept": list(not_kept),
     }
 
 

@@ -18,6 +18,8 @@ from schemaman.store.subjects import SubjectRows
 class MemorySubjects:
     """A store of subjects for tests and jobs; threads take turns."""
 
+    is_local = False
+
     def __init__(self, clock: Clock = wall_clock) -> None:
         self._clock = clock
         self._lock = RLock()

@@ -33,6 +33,7 @@ from schemaman.store.sql import postgresql as _postgresql
 from schemaman.store.sql.database import Database
 from schemaman.store.sql.group_commit import GroupCommit
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
+from schemaman.store.sql.kept_subjects import KeptSubjects, change_revision
 from schemaman.store.sql.sqlite import SqliteFile
 from schemaman.store.sql.subject_faults import find_subject_faults
 from schemaman.store.sql.subjects import SqlSubjectRows
@@ -75,6 +76,7 @@ class SqlStore:
         self._histories = StoredHistories(database.where, fold)
         self._is_closed = False
         self._subject_writers = GroupCommit(self._begin_subjects)
+        self._kept_subjects = KeptSubjects()
         self.last_subject_change = object()
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
@@ -286,11 +288,16 @@ class SqlStore:
         with self._reading() as connection:
             return self._read_clock(connection)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether a read waits neither for a network nor for a writer."""
+        return not self._database.has_clock
+
     @contextmanager
     def reading_subjects(self) -> Iterator[SubjectRows]:
         """Begin a transaction over the subjects of a schema registry that sees one moment."""
         with self._reading() as connection:
-            yield SqlSubjectRows(connection, partial(self._read_clock, connection))
+            yield SqlSubjectRows(connection, partial(self._read_clock, connection), self._kept_subjects)
 
     @contextmanager
     def writing_subjects(self) -> Iterator[SubjectRows]:
@@ -307,6 +314,7 @@ class SqlStore:
     def _begin_subjects(self) -> Iterator[Connection]:
         with self._database.writer.connect() as connection, connection.begin():
             self._database.lock_subjects(connection)
+            change_revision(connection)
             yield connection
 
     def _read_clock(self, connection: Connection) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from sqlalchemy import (
@@ -22,10 +23,12 @@ from sqlalchemy import (
     update,
 )
 
+from schemaman.store.sql.kept_subjects import KeptSubjects
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
-from schemaman.store.sql.tables import make_damaged_error
+from schemaman.store.sql.tables import BATCH, make_damaged_error
 from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
+    Association,
     QuarantinedVersion,
     RegisteredSchema,
     SchemaContent,
@@ -43,6 +46,10 @@ _UNLIMITED = 1 << 62
 # The queries of each request: building them costs more than running them.
 _SCHEMA_OF_ID = select(SCHEMA).where(
     SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted")
+)
+# One context at a time: SQLite reads the whole table for a list of pairs.
+_SCHEMAS_OF_IDS = select(SCHEMA).where(
+    SCHEMA.c.context == bindparam("here"), SCHEMA.c.id.in_(bindparam("wanted", expanding=True))
 )
 # A fingerprint is of hexadecimal digits; that of a further id of one content goes on with an x.
 _IDS_OF_CONTENT = (
@@ -78,10 +85,16 @@ _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wan
 
 
 class SqlSubjectRows:
-    """The rows of one transaction; `now_ms` is the clock of the store."""
+    """The rows of one transaction; `now_ms` is the clock of the store.
 
-    def __init__(self, connection: Connection, now_ms: Callable[[], int]) -> None:
+    `kept` has what was read before; a transaction that writes has none.
+    """
+
+    def __init__(
+        self, connection: Connection, now_ms: Callable[[], int], kept: KeptSubjects | None = None
+    ) -> None:
         self._connection = connection
+        self._kept = kept
         self.now_ms = now_ms
 
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
@@ -151,6 +164,9 @@ class SqlSubjectRows:
 
     def list_subjects(self, wanted: SubjectFilter) -> tuple[SubjectName, ...]:
         """List subjects by context and name."""
+        order = None if self._kept is None else self._kept.find_order(self._connection, wanted)
+        if order is not None:
+            return order.list_subjects(wanted)
         c = SUBJECT.c
         query = select(c.context, c.name).where(*_choose(wanted, c.context, c.name))
         if wanted.deleted_only:
@@ -166,6 +182,18 @@ class SqlSubjectRows:
         """List versions with their schemas by subject and number; offset and limit count versions."""
         c = VERSION.c
         query = select(VERSION).where(*_choose(wanted, c.context, c.subject))
+        order = None if self._kept is None else self._kept.find_order(self._connection, wanted)
+        if order is not None:
+            moved = order.move_start(wanted, latest_only)
+            if moved is None:
+                return ()
+            start, wanted = moved
+            # A pair beside an equal context would make SQLite read the whole context.
+            query = query.where(
+                tuple_(c.context, c.subject) >= (start.context, start.name)
+                if wanted.context is None
+                else c.subject >= start.name
+            )
         if not wanted.deleted:
             query = query.where(~c.is_deleted)
         if latest_only:
@@ -224,9 +252,22 @@ class SqlSubjectRows:
 
     def list_quarantining(self) -> tuple[SubjectName, ...]:
         """List the subjects that have a quarantined version, by context and name."""
-        query = select(SETTINGS).where(SETTINGS.c.config.contains('"quarantine":', autoescape=True))
-        found = [row.scope for row in self._connection.execute(query) if read_settings(row).quarantine]
-        return tuple(sorted(map(parse_subject, found)))
+        return tuple(subject for subject, settings in self._list_own("quarantine") if settings.quarantine)
+
+    def list_associations(self) -> Sequence[tuple[SubjectName, Association]]:
+        """List all associations with their subjects, by context and name."""
+        if self._kept is None:
+            return self._read_associations()
+        return self._kept.find_associations(self._connection, self._read_associations)
+
+    def _read_associations(self) -> tuple[tuple[SubjectName, Association], ...]:
+        found = self._list_own("associations")
+        return tuple((subject, each) for subject, settings in found for each in settings.associations)
+
+    def _list_own(self, part: str) -> list[tuple[SubjectName, SubjectSettings]]:
+        query = select(SETTINGS).where(SETTINGS.c.config.contains(f'"{part}":', autoescape=True))
+        found = [(parse_subject(row.scope), read_settings(row)) for row in self._connection.execute(query)]
+        return sorted(found, key=lambda pair: pair[0])
 
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""
@@ -271,12 +312,15 @@ class SqlSubjectRows:
         self._connection.execute(delete(SETTINGS).where(SETTINGS.c.context == context))
 
     def _find_schemas(self, keys: set[tuple[str, int]]) -> dict[tuple[str, int], RegisteredSchema]:
-        ordered = sorted(keys)
+        by_context: dict[str, list[int]] = {}
+        for context, id in sorted(keys):
+            by_context.setdefault(context, []).append(id)
         found: dict[tuple[str, int], RegisteredSchema] = {}
-        for first in range(0, len(ordered), 300):
-            chosen = tuple_(SCHEMA.c.context, SCHEMA.c.id).in_(ordered[first : first + 300])
-            for row in self._connection.execute(select(SCHEMA).where(chosen)):
-                found[row.context, row.id] = read_schema(row)
+        for context, ids in by_context.items():
+            for first in range(0, len(ids), BATCH):
+                wanted = {"here": context, "wanted": ids[first : first + BATCH]}
+                for row in self._connection.execute(_SCHEMAS_OF_IDS, wanted):
+                    found[row.context, row.id] = read_schema(row)
         return found
 
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
@@ -387,6 +431,8 @@ def _format_settings(settings: SubjectSettings) -> str | None:
         own["quarantine"] = [
             [one.number, one.schema_id, one.at_ms, list(one.failures)] for one in settings.quarantine
         ]
+    if settings.associations:
+        own["associations"] = [list(astuple(one)) for one in settings.associations]
     config = {**(settings.config or {}), **({_OWN: own} if own else {})}
     return _dump(config) if config or settings.config is not None else None
 
@@ -404,7 +450,8 @@ def read_settings(row: Row[Any]) -> SubjectSettings:
             QuarantinedVersion(number, schema_id, at_ms, tuple(failures))
             for number, schema_id, at_ms, failures in own.get("quarantine", ())
         )
-        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine)
+        associations = tuple(Association(*one) for one in own.get("associations", ()))
+        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine, associations)
     except (AttributeError, TypeError, ValueError) as error:
         raise make_damaged_error(f"the settings of {row.scope} are malformed") from error
 

@@ -1,0 +1,74 @@
+"""What was read of all subjects, kept in memory until they change.
+
+Law: it is used only in a transaction that sees the revision of the subjects at which it was read; each
+transaction that writes subjects gives them another revision.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from schemaman.store.sql.subject_order import SubjectOrder, read_order
+from schemaman.store.sql.tables import META
+from schemaman.store.subjects import Association, SubjectFilter, SubjectName
+
+_DEEP = 500
+"""The offset from which on an order is worth its reading; the rows before a smaller one are read quickly."""
+
+_REVISION = "subjects"
+_READ_REVISION = select(META.c.value).where(META.c.name == _REVISION)
+_SET_REVISION = update(META).where(META.c.name == _REVISION).values(value=bindparam("revision"))
+
+Bound = Sequence[tuple[SubjectName, Association]]
+
+
+def change_revision(connection: Connection) -> None:
+    """Give the subjects another revision, in a transaction that writes them."""
+    value = uuid.uuid4().hex
+    if not connection.execute(_SET_REVISION, {"revision": value}).rowcount:
+        connection.execute(insert(META).values(name=_REVISION, value=value))
+
+
+def _read_revision(connection: Connection) -> str:
+    return str(connection.scalar(_READ_REVISION) or "")
+
+
+class KeptSubjects:
+    """What one store keeps; threads may share it."""
+
+    def __init__(self) -> None:
+        self._order: tuple[str, SubjectOrder] | None = None
+        self._missed: str | None = None
+        self._associations: tuple[str, Bound] | None = None
+
+    def find_order(self, connection: Connection, wanted: SubjectFilter) -> SubjectOrder | None:
+        """The order at the moment that a transaction sees; None if the database itself is as quick.
+
+        Reading the order costs as much as some deep pages. It is read for the second deep page of a revision,
+        since between registrations nobody may ask for another one.
+        """
+        if wanted.offset < _DEEP or (wanted.context is None and wanted.prefix):
+            return None
+        revision = _read_revision(connection)
+        kept = self._order
+        if kept is not None and kept[0] == revision:
+            return kept[1]
+        if not revision or self._missed != revision:
+            self._missed = revision
+            return None
+        order = read_order(connection)
+        self._order = revision, order
+        return order
+
+    def find_associations(self, connection: Connection, read: Callable[[], Bound]) -> Bound:
+        """The associations at the moment that a transaction sees: each client that starts asks for some."""
+        revision = _read_revision(connection)
+        kept = self._associations
+        if kept is not None and kept[0] == revision:
+            return kept[1]
+        found = read()
+        self._associations = (revision, found) if revision else None
+        return found
