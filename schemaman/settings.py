@@ -30,6 +30,7 @@ from schemaman.migration.policy import (
     suggest_word,
 )
 from schemaman.migration.settings import (
+    TARGET_KEYS,
     CatalogSetting,
     list_target_projections,
     read_catalogs,
@@ -283,7 +284,7 @@ class _Sources:
         try:
             return Setting(read(value), origin)
         except ValueError as error:
-            raise BadConfiguration(f"{where}: {error}", hint="see `schemaman config show`") from error
+            raise BadConfiguration(f"{where}: {error}", hint="correct that value") from error
 
 
 def _read_section(file: SettingsFile) -> Mapping[str, object]:
@@ -298,6 +299,8 @@ def _read_section(file: SettingsFile) -> Mapping[str, object]:
     for key in document:
         if key not in KEYS:
             hint = suggest_word(key, KEYS) or f"known keys: {', '.join(KEYS)}"
+            if key in TARGET_KEYS:
+                hint = f"{key} belongs to a target: write it under [[target]]"
             raise BadConfiguration(f"{file.path}: unknown key {key!r}", hint=hint)
     return document
 

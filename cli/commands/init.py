@@ -109,7 +109,7 @@ def init(
         tuple((str(each.table), each.connector) for each in survey.tables),
         tuple((each.name, len(each.tables)) for each in catalogs),
         () if before is None else _list_differences(before, text),
-        tuple(_list_notes(context.settings, survey, catalogs)),
+        tuple(_list_notes(context.settings, survey, catalogs, chosen.tables)),
         tuple(_list_next(survey)),
     )
     context.console.show(build_init_report(done), format)
@@ -201,14 +201,20 @@ def _list_differences(before: str, after: str) -> tuple[str, ...]:
 
 
 def _list_notes(
-    settings: Settings, survey: RecordSurvey, catalogs: Sequence[SurveyedCatalog]
+    settings: Settings,
+    survey: RecordSurvey,
+    catalogs: Sequence[SurveyedCatalog],
+    patterns: tuple[str, ...],
 ) -> Iterator[str]:
-    if survey.is_framed and not settings.registry.value:
+    if survey.is_framed and survey.rejected and not settings.registry.value:
         yield "values name schemas of a registry: run init with --registry, or add registry to the file"
     if survey.rejected:
         yield f"{format_count(survey.rejected, 'record')} of the sample could not be decoded"
     if survey.records and not survey.tables:
         yield "the sample shows no table: the target follows all tables"
+    for pattern in patterns if survey.tables else ():
+        if not any(is_matched(each.table, pattern) for each in survey.tables):
+            yield f"{pattern} names none of the tables that were found: check its spelling"
     for each in catalogs:
         if each.fault:
             yield f"the tables of catalogue {each.name} could not be listed: {each.fault}"

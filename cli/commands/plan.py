@@ -15,7 +15,7 @@ from schemaman.api.planning import LakePlanner, make_preflight, read_expiry
 from schemaman.api.recipe_plans import plan_phases, plan_way_back
 from schemaman.api.spark_session import open_executor
 from schemaman.api.syncing import describe_report_hint
-from schemaman.api.target_tables import TargetTable, list_target_tables, warn_of_other_streams
+from schemaman.api.target_tables import TargetTable, list_target_tables, warn_of_idle_targets
 from schemaman.errors import SchemamanError, SessionLost, UsageError, message_of
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import to_document, to_sql
@@ -93,7 +93,7 @@ def plan(
     workspace, registry = make_workspace(context), open_registry(context)
     chosen = list_target_tables(workspace, registry, tables, target, lake_table)
     if not tables:
-        warn_of_other_streams(workspace, registry.store.tables(), target)
+        warn_of_idle_targets(workspace, registry.store.tables(), target)
     if into and len(chosen) != 1:
         raise UsageError("--into takes exactly one TABLE")
     planner = _make_planner(context, registry) if chosen else None

@@ -9,6 +9,7 @@ import click
 
 from schemaman.api.row_stream import Checkpoint, RowStream
 from schemaman.api.sources import find_sources, follow_sources, read_sources
+from schemaman.api.target_tables import warn_of_idle_targets
 from schemaman.errors import UsageError
 from schemaman.report.document import Code, Report
 from schemaman.report.json.stream import WrittenBatch, build_stream
@@ -83,12 +84,17 @@ def stream(
     rows = RowStream(workspace, registry, found, checkpoint, batch, quarantine)
     if once:
         read = read_sources(workspace, registry, found)
+        warn_of_idle_targets(workspace, registry.store.tables())
         complete = [_show(context, written, format) for written in rows.write_rows()]
         if not complete:
             context.console.inform("no record to write")
         rejected = rate_rejects(context, read, max_rejects, found)
         return max(rejected, 0 if all(complete) else 1)
+    is_warned = False
     for read in follow_sources(workspace, registry, found, interval):
+        if not is_warned:
+            warn_of_idle_targets(workspace, registry.store.tables())
+            is_warned = True
         for written in rows.write_rows():
             _show(context, written, format)
         rate_rejects(context, read, max_rejects, found)

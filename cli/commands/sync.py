@@ -10,7 +10,7 @@ import click
 from schemaman.api.notifying import notify_of_digest, notify_of_tables
 from schemaman.api.sources import find_sources, follow_sources, read_sources
 from schemaman.api.syncing import LakeSync
-from schemaman.api.target_tables import warn_of_other_streams
+from schemaman.api.target_tables import warn_of_idle_targets
 from schemaman.api.workspace import Workspace
 from schemaman.errors import BadConfiguration, UnreadableInput, UsageError
 from schemaman.history.decisions import Decisions
@@ -73,7 +73,7 @@ def sync(
     position = registry.store.end()
     if once:
         read = read_sources(workspace, registry, found_sources)
-        warn_of_other_streams(workspace, registry.store.tables())
+        warn_of_idle_targets(workspace, registry.store.tables())
         lake.note_records(read)
         tables = lake.run_round(workspace.read_decisions())
         context.console.show(build_sync_report(read, tables), format)
@@ -87,7 +87,7 @@ def sync(
     for read in follow_sources(workspace, registry, found_sources, interval):
         lake.note_records(read)
         if before is None:
-            warn_of_other_streams(workspace, registry.store.tables())
+            warn_of_idle_targets(workspace, registry.store.tables())
         decisions = workspace.read_decisions() if before is None else decisions_file.read()
         tables = () if decisions is None else lake.run_round(decisions)
         if before is None or read.new or (decisions is not None and list(tables) != list(before)):

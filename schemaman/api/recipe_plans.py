@@ -9,9 +9,11 @@ from pathlib import Path
 from schemaman.api.files import is_present, read_text
 from schemaman.api.planning import LakePlanner
 from schemaman.api.target_tables import TargetTable
-from schemaman.errors import NoHistory, UnknownName, UsageError
+from schemaman.errors import NoHistory, StalePlan, UnknownName, UsageError
 from schemaman.migration.apply.journal import count_progress
 from schemaman.migration.apply.resume import count_steps_behind
+from schemaman.migration.approvals import list_missing_approvals
+from schemaman.migration.later_runs import list_later_runs
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.recipes.recipes import RecipePlanner
@@ -22,7 +24,9 @@ from schemaman.migration.rollback import (
     plan_rollback,
 )
 from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.model.diff import diff
+from schemaman.model.shell import build_command
 from schemaman.registry import Registry
 from schemaman.sink.answered_renames import find_former_columns
 from schemaman.sink.preflight import Preflight
@@ -96,21 +100,33 @@ def _check_phases(
 
 
 def plan_way_back(planner: LakePlanner, registry: Registry, text: str) -> Plan:
-    """Make the plan that undoes a plan file or a run.
+    """Make the plan that undoes a plan file or a run, with each approval that the policy demands.
 
     Raises:
         UnknownName: there is neither a file nor a run with that name.
-        StalePlan: the table has changed since.
+        StalePlan: the table has changed since; the hint names a later run on it.
     """
     is_file = is_present(Path(text))
     plan = from_text(read_text(text)) if is_file else _read_started_plan(text, registry.journal(run=text))
-    lines = [line for line in registry.journal() if line.plan == plan_hash(plan)]
+    target = target_id(plan.format, plan.table)
+    journal = [line for line in registry.journal() if canonicalize_target(line.target) == target]
+    lines = [line for line in journal if line.plan == plan_hash(plan)]
+    later = list_later_runs(journal, plan_hash(plan))
     lake_table = planner.executor.inspect(plan.table, plan.format)
     done = count_steps_behind(plan, lake_table, *count_progress(lines))
-    back = plan_rollback(plan, lake_table, done)
+    try:
+        back = plan_rollback(plan, lake_table, done, may_hold_more=not later)
+    except StalePlan as error:
+        if not later:
+            raise
+        command = build_command(("plan",), (), "--rollback", later[0])
+        raise StalePlan(error.message, hint=f"take the later run on it back first: {command}") from error
     version = find_version_before(lines)
     if not is_whole(plan, back) and lake_table is not None and version:
         back = _plan_time_travel(planner.executor, plan, lake_table, version, back)
+    layout = lake_table.layout if lake_table else ()
+    missing = list_missing_approvals(back, planner.policy, layout=layout)
+    back = replace(back, approvals_needed=(*back.approvals_needed, *missing))
     source = next((table for table in registry.store.tables() if str(table) == plan.source.table), None)
     if source is None or lake_table is None:
         return back

@@ -1,13 +1,13 @@
 """Rewrites columns of lake tables in `sync` without a person, within the bounds of the policy.
 
 Laws: what is beyond a bound, or loses a value, is not begun; the column then goes on beside, and the reason
-says why. An interrupted rewrite is continued in the next round.
+says why. An interrupted rewrite is continued in the next round, also outside of the window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from schemaman.api.automatic_plans import AutomaticPlanner
 from schemaman.api.planning import LakePlanner
@@ -27,16 +27,27 @@ _BACKFILLS = 3
 ApplyPlan = Callable[[Plan], FollowedTable]
 
 
+@dataclass(frozen=True, slots=True)
+class NotRewritten:
+    """Why no column was rewritten; the reason is empty if there is nothing to rewrite.
+
+    `is_bounded`: a bound of the policy is the reason.
+    """
+
+    reason: str = ""
+    is_bounded: bool = False
+
+
 def rewrite_columns(
     automatic: AutomaticPlanner,
     table: TargetTable,
     lake: LakeTable | None,
     now_ms: int,
     apply_plan: ApplyPlan,
-) -> FollowedTable | tuple[str, ...]:
+) -> FollowedTable | NotRewritten:
     """Swap the columns whose type the format does not change, or gather the parts of those that are split.
 
-    Return what was applied; else the reasons why nothing was, none if there is nothing to rewrite.
+    Return what was applied, or why nothing was.
 
     Raises:
         SchemamanError: a phase failed; the next round continues.
@@ -45,18 +56,20 @@ def rewrite_columns(
     names = str(table.history.table), table.target, table.format
     levels = [planner.policy.find_ruling(k, *names).level for k in ("split-column", "retype")]
     if lake is None or levels != ["auto", "auto"] or planner.policy.bounds.max_rewrite is None:
-        return ()
+        return NotRewritten()
     is_begun = bool(read_swaps(lake))
     plan = _plan_phase(planner, table, lake) or _plan_gather(planner, table, lake)
     if plan is None:
-        return ()
+        return NotRewritten()
     columns = ", ".join(map(quote_name, _list_columns(planner, table, lake, plan)))
-    excess = planner.policy.bounds.explain_rewrite(automatic.measure(table), now_ms)
+    size = automatic.measure(table)
+    excess = planner.policy.bounds.explain_rewrite(size, now_ms, is_begun=is_begun)
     if excess:
-        return (f"{columns}: not rewritten: {excess}",)
+        return NotRewritten(f"{columns}: not rewritten: {excess}", is_bounded=True)
     unfit = 0 if is_begun else _count_unfit(planner, table, lake)
     if unfit:
-        return (f"{columns}: not rewritten: the new type does not hold {unfit} of the values exactly",)
+        why = f"the new type does not hold {unfit} of the values exactly"
+        return NotRewritten(f"{columns}: not rewritten: {why}")
     return _apply_phases(planner, table, plan, apply_plan)
 
 

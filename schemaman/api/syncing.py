@@ -97,14 +97,24 @@ class LakeSync:
         self._unsettled |= {_identify(f) for f in found if not f.is_current}
         rest = time.monotonic() + _REST
         self._rests |= {_identify(f): rest for f in found if f.state == "failed"}
+        self._await_window(found)
         return found
+
+    def _await_window(self, found: Sequence[FollowedTable]) -> None:
+        """Look at tables within no bound again when the window begins: no record may come by then."""
+        policy, clock = self._workspace.settings.policy, self._workspace.clock
+        closed_ms = policy.bounds.find_opening(clock())
+        bounded = {_identify(f) for f in found if f.bounds} if closed_ms else set()
+        self._unsettled = (self._unsettled or set()) | bounded
+        self._rests |= dict.fromkeys(bounded, time.monotonic() + closed_ms / 1000)
 
     def _note_waiting(self, tables: Sequence[TargetTable], found: Sequence[FollowedTable]) -> None:
         """Write into the journal which lake tables wait now, and which no longer do."""
         now: dict[tuple[str, WaitingKind], Waiting | None] = {}
         for table, followed in zip(tables, found, strict=True):
             target = target_id(table.format, table.table)
-            now[target, "table"] = None if followed.is_current else _describe_waiting(target, followed)
+            is_waiting = followed.bounds or not followed.is_current
+            now[target, "table"] = _describe_waiting(target, followed) if is_waiting else None
         read_lines = self._applier.journal.read_target_lines if self._applier else lambda _: ()
         lines = list_waiting_lines((line for target, _ in now for line in read_lines(target)), now)
         if lines:
@@ -154,7 +164,9 @@ class LakeSync:
 
 
 def _describe_waiting(target: str, followed: FollowedTable) -> Waiting:
-    """Describe a lake table that is not migrated, with the command that settles it."""
+    """Describe a lake table that is not migrated or within no bound, with the command that settles it."""
+    if followed.is_current:
+        return Waiting("table", "bound", target, followed.table, "; ".join(followed.bounds))
     states: dict[State, WaitingState] = {"waiting": "approval", "refused": "refused"}
     state = states.get(followed.state, "failed")
     if state == "approval" and followed.file:

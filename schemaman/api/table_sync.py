@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from schemaman.api.applying import PlanApplier
 from schemaman.api.automatic_plans import AutomaticPlanner
 from schemaman.api.planning import LakePlanner
-from schemaman.api.rewriting import rewrite_columns
+from schemaman.api.rewriting import NotRewritten, rewrite_columns
 from schemaman.api.sync_plans import SyncPlans, build_result
 from schemaman.api.target_tables import TargetTable
 from schemaman.errors import RowsUnready
@@ -47,9 +47,13 @@ class SyncedTable:
         """The table after a stage with this result, which goes on as `lake`."""
         return replace(self, found=_join_results(self.found, found), lake=lake, inspection=None)
 
-    def add_texts(self, *, ran: tuple[str, ...] = (), reasons: tuple[str, ...] = ()) -> SyncedTable:
-        """The table after these statements, and with these reasons."""
-        following = replace(self.found, state="current", statements=ran, reasons=reasons)
+    def add_texts(
+        self, *, ran: tuple[str, ...] = (), reasons: tuple[str, ...] = (), bounds: tuple[str, ...] = ()
+    ) -> SyncedTable:
+        """The table after these statements, and with these reasons; `bounds` are reasons, too."""
+        following = replace(
+            self.found, state="current", statements=ran, reasons=(*reasons, *bounds), bounds=bounds
+        )
         return replace(self, found=_join_results(self.found, following))
 
 
@@ -126,8 +130,9 @@ class TableSync:
 
         now = self.applier.clock()
         found = rewrite_columns(self.automatic, synced.table, synced.lake, now, apply_phase)
-        if isinstance(found, tuple):
-            return synced.add_texts(reasons=found)
+        if isinstance(found, NotRewritten):
+            reasons = (found.reason,) if found.reason else ()
+            return synced.add_texts(bounds=reasons) if found.is_bounded else synced.add_texts(reasons=reasons)
         return self._inspect_again(synced.add(found, synced.lake))
 
     def _split_columns(self, synced: SyncedTable) -> SyncedTable:
@@ -164,7 +169,7 @@ class TableSync:
             return synced
         excess = self.automatic.explain_scan(table)
         if excess:
-            return synced.add_texts(reasons=(f"the key is not changed: {excess}",))
+            return synced.add_texts(bounds=(f"the key is not changed: {excess}",))
         try:
             return self._follow(synced, plan)
         except RowsUnready:
@@ -226,4 +231,6 @@ def _join_results(before: FollowedTable, found: FollowedTable) -> FollowedTable:
     statements = (*before.statements, *found.statements)
     state: State = "applied" if statements and found.state == "current" else found.state
     reasons = tuple(dict.fromkeys((*before.reasons, *found.reasons)))
-    return replace(found, state=state, plan=found.plan or before.plan, statements=statements, reasons=reasons)
+    bounds = tuple(dict.fromkeys((*before.bounds, *found.bounds)))
+    plan = found.plan or before.plan
+    return replace(found, state=state, plan=plan, statements=statements, reasons=reasons, bounds=bounds)

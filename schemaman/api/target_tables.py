@@ -94,13 +94,19 @@ def list_target_tables(
     return _list_for_targets(followed, alive, chosen, workspace)
 
 
-def warn_of_other_streams(workspace: Workspace, tables: Iterable[TableId], target: str | None = None) -> None:
-    """Warn about targets that include only tables of other streams: these need `--stream`."""
+def warn_of_idle_targets(workspace: Workspace, tables: Iterable[TableId], target: str | None = None) -> None:
+    """Warn about targets that include no table of the stream, or only those of others, by `--stream`."""
     stream = workspace.settings.stream.value
     known = tuple(tables)
     for one in workspace.settings.targets.value:
         streams = sorted({table.stream for table in known if one.has_table(table)})
-        if streams and stream not in streams and target in (None, one.name):
+        if target not in (None, one.name):
+            continue
+        if known and not streams:
+            patterns = ", ".join(map(repr, one.tables))
+            what = f"target {one.name} includes none of the known tables: its tables are {patterns}"
+            workspace.messages.warn(what, "correct them: `schemaman tables` lists the known tables")
+        if streams and stream not in streams:
             named = ", ".join(map(quote_stream, streams))
             what = f"target {one.name} includes no table of stream {quote_stream(stream)}"
             workspace.messages.warn(

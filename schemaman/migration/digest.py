@@ -15,6 +15,7 @@ from schemaman.history.open_questions import OpenQuestion
 from schemaman.history.recorded_table import RecordedTable
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.waiting import Waiting
+from schemaman.migration.later_runs import find_rollback, list_later_runs
 from schemaman.migration.plan import Plan, Step
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.store.log import MigrationEntry
@@ -196,16 +197,16 @@ def digest_runs(lines: Sequence[DatedLine], after: int, held: Collection[str] = 
         if dated[2].plan:
             runs.setdefault(dated[2].run, []).append(dated)
     newest = {each[0][2].target: run for run, each in runs.items()}
-    begun = [(run, each[0][2].target) for run, each in runs.items() if _has_changed(each)]
+    journals: dict[str, list[MigrationEntry]] = {}
+    for _, _, line in lines:
+        journals.setdefault(line.target, []).append(line)
     found = []
     for run, each in runs.items():
         recent = [dated for dated in each if dated[0] > after]
         if recent:
             target = each[0][2].target
-            later = [other for other, name in begun if name == target]
-            later = later[later.index(run) + 1 :] if run in later else []
             is_running = target in held and newest[target] == run
-            found.append(_digest_run(each, recent, tuple(reversed(later)), is_running))
+            found.append(_digest_run(each, recent, journals[target], is_running))
     return tuple(found)
 
 
@@ -219,7 +220,10 @@ def digest_foreign(lines: Iterable[DatedLine], after: int) -> tuple[ForeignChang
 
 
 def _digest_run(
-    every: Sequence[DatedLine], recent: Sequence[DatedLine], later: tuple[str, ...], is_running: bool
+    every: Sequence[DatedLine],
+    recent: Sequence[DatedLine],
+    journal: Sequence[MigrationEntry],
+    is_running: bool,
 ) -> RunDigest:
     first, last = every[0][2], every[-1][2]
     text = next((line.statement for _, _, line in every if line.state == "started" and line.statement), "")
@@ -247,7 +251,7 @@ def _digest_run(
         plan.notes if plan else (),
         plan.approvals_needed if plan else (),
         last.error,
-        _find_way_back(first.run, plan, done, later) if done else None,
+        _find_way_back(first, plan, done, journal) if done else None,
     )
 
 
@@ -291,8 +295,17 @@ def _read_cost(line: MigrationEntry) -> StepCost:
     return StepCost(ms, rows, size)
 
 
-def _find_way_back(run: str, plan: Plan | None, done: Collection[int], later: tuple[str, ...]) -> WayBack:
-    """Find how a run is taken back; only the table itself shows whether rows stand in the way."""
+def _find_way_back(
+    first: MigrationEntry, plan: Plan | None, done: Collection[int], journal: Sequence[MigrationEntry]
+) -> WayBack:
+    """Find how a run is taken back; only the table itself shows whether rows stand in the way.
+
+    `first` is the first line of the run, `journal` has those of its lake table.
+    """
+    run, later = first.run, list_later_runs(journal, first.plan)
+    taken_back = find_rollback(journal, first.plan)
+    if taken_back:
+        return WayBack(run, f"run {taken_back} has taken it back", later)
     if plan is None:
         return WayBack(run, "its plan is of another release", later)
     if plan.phase is not None and plan.phase.name == _ROLLBACK:
@@ -311,7 +324,3 @@ def _is_undone(step: Step) -> bool:
         return True
     rollback = import_module("schemaman.migration.rollback")  # only a digest needs the planner's recipes
     return bool(rollback.describe_staying(step))
-
-
-def _has_changed(lines: Iterable[DatedLine]) -> bool:
-    return any(line.step is not None and line.state in ("done", "intent") for _, _, line in lines)

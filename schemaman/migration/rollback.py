@@ -26,7 +26,7 @@ from schemaman.migration.plan import (
 )
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
-from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY
+from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY, VERSION_PROPERTY
 from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.recipes.phases import count_differing
 from schemaman.migration.row_columns import DELETED
@@ -35,6 +35,8 @@ from schemaman.migration.successor_rows import count_newer_rows, read_filling_ta
 from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.migration.view_steps import VIEW_KINDS, undo_view_steps
 from schemaman.model.ddl import quote_name
+from schemaman.model.schema import TableSchema
+from schemaman.model.types import widens
 from schemaman.store.log import MigrationEntry
 
 _UNDO_KINDS: Mapping[StepKind, StepKind] = {
@@ -63,11 +65,12 @@ def find_version_before(lines: Iterable[MigrationEntry]) -> str | None:
     return next((line.version for line in lines if line.state == "started"), None)
 
 
-def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
+def plan_rollback(plan: Plan, lake: LakeTable | None, done: int, *, may_hold_more: bool = False) -> Plan:
     """Plan to undo the first `done` steps of a plan, with refusals for steps that cannot be undone.
 
     A wider type, a column that takes NULL and an enabled feature stay, and a note says so: they hold all that
     the table held before. A refused step does not stop the others, which a person may apply in part.
+    `may_hold_more`: such things of later plans, which were taken back, do not count as changes.
 
     Raises:
         StalePlan: the table is not as those steps left it.
@@ -76,10 +79,11 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     expected = fingerprint_structure(plan.base_schema)
     for each in taken:
         expected = cast("str | None", each.postcondition.get("structure", expected))
-    written = {"properties": _find_written_key(taken)}
-    if fingerprint_structure(lake.schema if lake else None) != expected or (
-        lake is not None and not is_met(lake, written)
-    ):
+    written = {"properties": _find_written_properties(taken)}
+    is_same = fingerprint_structure(lake.schema if lake else None) == expected
+    if not is_same and may_hold_more and lake is not None:
+        is_same = _holds_more(lake.schema, _find_left_schema(plan, taken))
+    if not is_same or (lake is not None and not is_met(lake, written)):
         raise StalePlan(
             f"{plan.table} is not as the plan left it: it was changed since then",
             hint=suggest_resume(lake) if lake is not None and is_between_names(lake) else _PLAN_AGAIN,
@@ -95,7 +99,7 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     for step, gate in zip(reversed(taken), gates, strict=True):
         if step.kind == "create-namespace" or step.kind in VIEW_KINDS:
             continue
-        staying = describe_staying(step)
+        staying = describe_staying(step) or _describe_unset_key(plan, step, lake)
         kept += [staying] if staying else []
         for undo, why in () if staying else _undo_step(plan, target, step):
             placed, after = _place_step(plan, undo, after)
@@ -207,6 +211,19 @@ def describe_staying(step: Step) -> str:
     return ""
 
 
+def _describe_unset_key(plan: Plan, step: Step, lake: LakeTable | None) -> str:
+    """Describe identifier fields that stay unset, since one of them takes NULL by now; empty otherwise.
+
+    Source: Iceberg specification, Identifier Field IDs: such a field is required.
+    """
+    schema = lake.schema if lake is not None else None
+    if step.kind != "drop-key" or schema is None or plan.base_schema is None:
+        return ""
+    columns = [schema.column(name) for name in plan.base_schema.key]
+    freed = ", ".join(quote_name(each.name) for each in columns if each is not None and each.nullable)
+    return freed and f"the identifier fields stay unset, since {freed} may hold NULL: writers use the key"
+
+
 def _place_step(
     plan: Plan, step: Step | Refusal, lake: LakeTable | None
 ) -> tuple[Step | Refusal, LakeTable | None]:
@@ -265,11 +282,7 @@ def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | 
                 undo,
                 "metadata" if lost else step.step_class,
                 "no" if lost else "reversible",
-                {
-                    key: step.postcondition[key]
-                    for key in ("structure", "columns")
-                    if key in step.postcondition
-                },
+                _find_state_left(step, before),
                 before,
                 None if lost else step.statement,
                 step.hurts,
@@ -288,6 +301,15 @@ def _refuse_unfilling(plan: Plan, target: Target, step: Step) -> Refusal:
         f"you may drop {name}: {newer}"
     )
     return Refusal(f"undo {step.kind}", _IN_USE, instead)
+
+
+def _find_state_left(step: Step, before: Mapping[str, object]) -> dict[str, object]:
+    """Find the state that a step left, as its undo requires it; of properties, those that it restores."""
+    left = {key: step.postcondition[key] for key in ("structure", "columns") if key in step.postcondition}
+    after, restored = step.postcondition.get("properties"), before.get("properties")
+    if step.kind == "set-properties" and isinstance(after, Mapping) and isinstance(restored, Mapping):
+        left["properties"] = {name: after[name] for name in restored}
+    return left
 
 
 def _explain_reversal(kind: StepKind, step: Step) -> str:
@@ -358,13 +380,34 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
     return gates
 
 
-def _find_written_key(taken: Sequence[Step]) -> dict[str, object]:
-    """Find the key property that the steps wrote last; the structure does not show it."""
+def _find_written_properties(taken: Sequence[Step]) -> dict[str, object]:
+    """Find the key and the version stamp that the steps wrote last; the structure does not show them."""
     properties = [each.postcondition.get("properties") for each in taken]
-    written = [
-        each[KEY_PROPERTY] for each in properties if isinstance(each, Mapping) and KEY_PROPERTY in each
-    ]
-    return {KEY_PROPERTY: written[-1]} if written else {}
+    return {
+        name: each[name]
+        for each in properties
+        if isinstance(each, Mapping)
+        for name in (KEY_PROPERTY, VERSION_PROPERTY)
+        if name in each
+    }
+
+
+def _find_left_schema(plan: Plan, taken: Sequence[Step]) -> TableSchema | None:
+    """Find the structure that the steps left; None if they made the table."""
+    schema = plan.base_schema
+    for step in taken if schema is not None else ():
+        schema = schema and find_structure_after(plan, step, schema)
+    return schema
+
+
+def _holds_more(found: TableSchema, left: TableSchema | None) -> bool:
+    """Whether a table has the columns of another structure, and each holds all that it held there."""
+    if left is None or found.names != left.names:
+        return False
+    return all(
+        widens(before.type, now.type) and (now.nullable or not before.nullable)
+        for before, now in zip(left.columns, found.columns, strict=True)
+    )
 
 
 def _list_freed_columns(step: Step) -> Iterator[str]:

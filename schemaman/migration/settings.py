@@ -152,6 +152,9 @@ def _read_metadata(roles: object, where: str) -> Iterator[tuple[Role, str]]:
 TargetNames = Literal["source", "lower"]
 PLACEHOLDERS = ("stream", "server", "database", "schema", "table")
 
+TARGET_KEYS = ("name", "format", "tables", "table", "path", "names", "views", "view", "alias-old-names")
+"""The keys that a `[[target]]` may contain."""
+
 _PATH = re.compile(r"`?(/|[A-Za-z][A-Za-z0-9+.-]*:/)")
 
 _WILD = re.compile(r"[*?\[]")
@@ -325,10 +328,9 @@ def _has_same_address(one: TargetSetting, other: TargetSetting) -> bool:
 def _read_target(entry: Any, number: int) -> TargetSetting:
     if not isinstance(entry, dict):
         raise ValueError(f"target {number} is not a table")
-    known = ("name", "format", "tables", "table", "path", "names", "views", "view", "alias-old-names")
     for key in entry:
-        if key not in known:
-            hint = suggest_word(key, known) or f"known keys: {', '.join(known)}"
+        if key not in TARGET_KEYS:
+            hint = suggest_word(key, TARGET_KEYS) or f"known keys: {', '.join(TARGET_KEYS)}"
             raise ValueError(f"target {number} has an unknown key {key!r}; {hint}")
     for key in ("name", "format"):
         if key not in entry:
@@ -373,6 +375,8 @@ def _read_view(target: TargetSetting, entry: Mapping[str, Any]) -> TargetSetting
     views, days = entry.get("views", "view" in entry), entry.get("alias-old-names", "")
     if not isinstance(views, bool):
         raise ValueError(f"target {target.name!r}: views is true or false, found {views!r}")
+    if not views and days:
+        raise ValueError(f"target {target.name!r}: alias-old-names is for views alone: add views = true")
     if not views:
         return target
     table = "" if target.table is None or _PATH.match(target.table) else target.table
@@ -382,7 +386,9 @@ def _read_view(target: TargetSetting, entry: Mapping[str, Any]) -> TargetSetting
         raise ValueError(
             f'target {target.name!r} has tables by path: name their views, view = "lake.{{table}}"'
         )
-    return require_view(replace(target, view=_require_text(view), alias_old_names=_require_text(days)))
+    if not isinstance(days, str):
+        raise ValueError(f"alias-old-names is a number of days, such as 30d; found {days!r}")
+    return require_view(replace(target, view=_require_text(view), alias_old_names=days))
 
 
 def require_view(target: TargetSetting) -> TargetSetting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from schemaman.errors import StatementFailed
 from schemaman.history.open_questions import OpenQuestion
+from schemaman.migration.targets import iceberg
 from schemaman.report.document import Grid
 from schemaman.report.views.questions import build_questions_grid
 from tests.io.test_notifications import Hook, hook
@@ -80,6 +82,37 @@ def test_a_run_that_stopped_is_continued_by_its_command(run: Commands) -> None:
     run.lake.before = lambda _: None
     settle(run, stopped[0])
     assert [w for w in digest(run)["waiting"] if w["state"] == "stopped"] == []
+
+
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        ('max_rewrite = "1KB"', "2 KB would be rewritten, and max_rewrite is 1 KB"),
+        ('max_rewrite = "1GB"\nwindow = "{closed}"', "2 KB would be rewritten, and the window is"),
+        ('max_rewrite = "1GB"\nmax_scan = "1KB"', "2 KB would be read, and max_scan is 1 KB"),
+    ],
+)
+def test_what_a_bound_keeps_back_waits_until_the_bound_lets_it(
+    run: Commands, monkeypatch: pytest.MonkeyPatch, bound: str, reason: str
+) -> None:
+    def set_bounds(lines: str) -> None:
+        run.settings(more=f'profile = "autopilot"\n{lines}\n')
+
+    monkeypatch.setattr(iceberg.IcebergTarget, "measure_table", lambda *_: 2000)
+    hour = (datetime.now(UTC).hour + 2) % 23
+    set_bounds(bound.format(closed=f"{hour:02}:00-{hour:02}:01"))
+    run.says(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.says(run.table((("id", "INT"), ("price", "VARCHAR"))))
+    for _ in range(2):  # told once
+        assert run("sync", "r.jsonl", "--once").code == 0
+        (waiting,) = digest(run)["waiting"]
+        assert (waiting["state"], waiting["table"], waiting["command"]) == ("bound", "srv.app.orders", None)
+        assert reason in waiting["reason"]
+    assert digest(run)["waiting"] == [waiting]
+    set_bounds('max_rewrite = "1GB"')
+    assert run("sync", "r.jsonl", "--once").code == 0
+    assert digest(run)["waiting"] == []
 
 
 def test_a_suspected_rename_is_answered_by_its_command(run: Commands) -> None:

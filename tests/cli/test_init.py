@@ -125,6 +125,18 @@ def test_yes_asks_nothing_and_takes_the_defaults(run: Run, monkeypatch: pytest.M
     assert (target.format, target.tables, target.table) == ("iceberg", ("*",), "ice.raw.{table}")
 
 
+def test_a_pattern_that_names_no_table_is_told(run: Run) -> None:
+    done = run("init", SHOP, "--yes", "--tables", "shop.*,shp.*", "--format", "json")
+    assert (done.code, done.json["notes"]) == (
+        0,
+        ["shp.* names none of the tables that were found: check its spelling"],
+    )
+    assert run("ingest", SHOP, "-q").code == 0
+    FILE.write_text(FILE.read_text().replace('"shop.*", ', ""))
+    told = " ".join(run("plan").err.split())
+    assert "target lake includes none of the known tables: its tables are 'shp.*'" in told
+
+
 def test_the_store_shows_what_was_ingested(run: Run) -> None:
     assert run("ingest", SHOP, "-q").code == 0
     done = run("init", "--format", "json")

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from schemaman.api import sources
+from schemaman.api import sources, syncing
 from schemaman.io import files, kafka
+from schemaman.migration.bounds import Bounds
 from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
 from schemaman.migration.row_columns import DELETED, ORDER
+from schemaman.migration.targets import iceberg
 from tests.support.command_line import Done
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
@@ -66,6 +68,23 @@ def test_answers_in_mid_edit_stop_no_sync(run: Commands, rounds: Callable[..., D
     assert told.count("schemaman.decisions.toml is not valid TOML") == 1
     assert "no lake table is migrated until the file is valid" in told
     assert "hint: correct that line" in told
+
+
+def test_a_window_that_begins_needs_no_record(
+    run: Commands, rounds: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column is kept back by the window alone: it is rewritten when the window begins."""
+    left = [3_600_000, 3_600_000, 0, 0]
+    monkeypatch.setattr(Bounds, "find_opening", lambda *_: left[0])
+    monkeypatch.setattr(syncing, "time", SimpleNamespace(monotonic=lambda: -left[0]))
+    monkeypatch.setattr(iceberg.IcebergTarget, "measure_table", lambda *_: 2000)
+    run.settings(more='profile = "autopilot"\nmax_rewrite = "1GB"\nwindow = "22:00-06:00"\n')
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.says(run.table((("id", "INT"), ("price", "VARCHAR"))))
+    done = rounds(*[lambda: left.pop(0)] * 3)
+    assert done.out.count("and the window is 22:00-06:00 UTC") == 1
+    assert done.out.count("✓ applied") == 2
 
 
 def test_another_fault_in_the_answers_is_told_again(run: Commands, rounds: Callable[..., Done]) -> None:

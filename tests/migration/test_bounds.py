@@ -50,7 +50,24 @@ def test_what_is_beyond_a_bound_says_how_much_it_would_be() -> None:
     assert "does not tell its size" in bounds.explain_rewrite(None, 0)
     assert Bounds().explain_rewrite(0, 0)
     assert not Bounds().explain_scan(None)
-    assert format_size(999) == "999 bytes"
+    assert (format_size(999), format_size(1)) == ("999 bytes", "1 byte")
+    close = Policy(max_rewrite="50GB").bounds.explain_rewrite(50 * 10**9 + 1, 0)
+    assert close == "50000000001 bytes would be rewritten, and max_rewrite is 50000000000 bytes"
+
+
+def test_a_window_says_how_much_it_keeps_back_and_when_it_begins() -> None:
+    bounds = Policy(max_rewrite="50GB", window="22:00-06:00").bounds
+    found = bounds.explain_rewrite(7_000_000, 12 * HOUR_MS)
+    assert found == "7 MB would be rewritten, and the window is 22:00-06:00 UTC"
+    hours = {now: bounds.find_opening(now * HOUR_MS) // HOUR_MS for now in (0, 5, 6, 12, 21, 22, 23)}
+    assert hours == {0: 0, 5: 0, 6: 16, 12: 10, 21: 1, 22: 0, 23: 0}
+    assert Bounds(1).find_opening(12 * HOUR_MS) == 0
+
+
+def test_a_rewrite_that_has_begun_goes_on_outside_of_the_window_and_within_the_sizes() -> None:
+    bounds = Policy(max_rewrite="50GB", window="22:00-06:00").bounds
+    assert bounds.explain_rewrite(7, 12 * HOUR_MS, is_begun=True) == ""
+    assert "max_rewrite is 50 GB" in bounds.explain_rewrite(51 * 10**9, 0, is_begun=True)
 
 
 def test_bounds_make_a_retype_automatic_only_under_autopilot_and_without_a_rule() -> None:

@@ -16,8 +16,9 @@ WAITING_RUN = "waiting"
 """The `run` of these lines, which belong to no run and to no plan."""
 
 WaitingKind = Literal["table", "records"]
-WaitingState = Literal["approval", "refused", "failed", "blocked", "quarantine"]
-"""Why it waits: for an approval, a plan refuses, after an error, a table takes no rows, in quarantine."""
+WaitingState = Literal["approval", "refused", "failed", "blocked", "quarantine", "bound"]
+"""Why it waits: for an approval, a plan refuses, after an error, a table takes no rows, in quarantine, or a
+bound of the policy keeps a table that is current from a change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,13 @@ def build_digest(digest: Digest, sources: SourceChanges) -> Document:
 
 def list_stopped(digest: Digest) -> tuple[RunDigest, ...]:
     """List the runs that stopped half-way and are the newest of their tables."""
-    newest = {run.target: run for run in digest.runs}
+    newest = {run.target: run for run in digest.runs if not is_untouched(run)}
     return tuple(run for run in newest.values() if run.state in ("stopped", "failed"))
+
+
+def is_untouched(run: RunDigest) -> bool:
+    """Whether a run ended before its first step, as when a check of the rows did not hold."""
+    return run.state == "stopped" and not run.steps and not run.earlier_steps
 
 
 def sum_costs(costs: Iterable[StepCost]) -> StepCost:

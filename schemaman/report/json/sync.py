@@ -19,7 +19,8 @@ class FollowedTable:
 
     `plan` is the hash of the plan and `file` its path; `statements` are those that ran.
     `reasons` are sentences about refusals, approvals, errors, or changes by someone else;
-    `code` is its exit code.
+    `code` is its exit code. `bounds` are the reasons among them by which a bound of the policy keeps a table
+    that is current from a change.
     """
 
     table: str
@@ -31,6 +32,7 @@ class FollowedTable:
     file: str = ""
     statements: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:

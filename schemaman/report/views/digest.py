@@ -35,6 +35,7 @@ _STATES: dict[str, Tone] = {
 }  # fmt: skip
 _WAITING: dict[str, Tone] = {
     "approval": "note", "quarantine": "danger", "blocked": "danger", "refused": "break", "failed": "break",
+    "bound": "note",
 }  # fmt: skip
 _SIZES = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
@@ -120,6 +121,8 @@ def _build_run(run: RunDigest) -> Iterator[Block]:
     when = f"run {run.run}, {words.format_time(run.began_ms)} to {words.format_time(run.last_ms)}, "
     cost = describe_cost(documents.sum_costs(step.cost for step in run.steps))
     yield Paragraph((Text(when, "muted"), Text(run.state, _STATES[run.state]), Text(f", {cost}", "muted")))
+    if documents.is_untouched(run):
+        yield Paragraph((Text("it changed nothing: a check before its first step did not let it begin"),))
     if run.earlier_steps:
         earlier = words.format_count(run.earlier_steps, "step")
         yield Paragraph((Text(f"{earlier} had been done before this time", "muted"),))
