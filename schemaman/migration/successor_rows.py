@@ -42,7 +42,7 @@ _FILLS = re.compile(
     re.DOTALL,
 )
 _TEXT = r"'(?:[^'\\]|\\.)*'"
-_ORIGIN = re.compile(rf"'r', (?P<stream>{_TEXT}), (?P<topic>{_TEXT}|CAST\(NULL AS STRING\)), ")
+_ORIGIN = re.compile(rf"'[rd]', (?P<stream>{_TEXT}), (?P<topic>{_TEXT}|CAST\(NULL AS STRING\)), ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,17 @@ from schemaman.migration.properties.table_record import Predecessor, format_pred
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.successor_plans import plan_successor
 from schemaman.migration.rollback import plan_rollback
-from schemaman.migration.successor import choose_address, list_successors, name_successor
+from schemaman.migration.statement_check import is_taking_rows
+from schemaman.migration.successor import LakeTableAt, choose_address, list_successors, name_successor
+from schemaman.migration.successor_rows import (
+    Filling,
+    RowOrigin,
+    is_filling_successor,
+    is_own_filling,
+    read_filling_table,
+)
 from schemaman.migration.target import LakeTable
+from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableSchema
 from tests.support.memory_lake import MemoryJournal, MemoryLake
 from tests.support.plans import TARGETS, both, source
@@ -113,3 +122,19 @@ def test_more_key_columns_are_proven_by_the_key_and_the_new_column_alone() -> No
 
     assert ["GROUP BY" in query for query in queries("id, n")] == [False]
     assert ["GROUP BY" in query for query in queries("n")] == [False, True]
+
+
+def test_a_filling_is_read_back_and_one_of_other_rows_is_none() -> None:
+    target, address = TARGETS["iceberg"]
+    before, after = (
+        LakeTableAt(name, LakeTable(name, parse_columns(f"id INT, a INT, b INT{key}"), name, "1"))
+        for name, key in ((address, ", PRIMARY KEY (id)"), (name_successor(address, 2), ""))
+    )
+    filling = Filling(target, before, after, RowOrigin("main", "it's"))
+    for statement in (filling.write_statement(), filling.write_deletes()):
+        assert is_filling_successor(statement)
+        assert not is_taking_rows(statement)
+        assert read_filling_table(statement) == address
+        assert is_own_filling(statement, target, before, after)
+        for old, new in (("older.`a`", "older.`b`"), (target.table_name(address), "`ice`.`raw`.`secrets`")):
+            assert not is_own_filling(statement.replace(old, new), target, before, after)

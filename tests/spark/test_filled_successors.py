@@ -42,8 +42,9 @@ def test_a_successor_has_the_rows_of_the_table_before_it(
     expected: list[tuple[object, ...]],
 ) -> None:
     place = f"ice.{tmp_path.name}.{{table}}" if format == "iceberg" else str(tmp_path / "{table}")
-    where = {"table" if format == "iceberg" else "path": place}
-    target = sm.TargetSetting("lake", format, ("*",), **where)
+    target = sm.TargetSetting("lake", "iceberg", ("*",), table=place)
+    if format == "delta":
+        target = sm.TargetSetting("lake", "delta", ("*",), path=place)
     quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
     with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
         sink = sm.spark.LakeSink(registry, [target], quarantine, policy=FILLING)
