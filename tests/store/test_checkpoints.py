@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,13 +11,16 @@ import pytest
 from sqlalchemy import text
 
 from bench import tables
+from schemaman.debezium.observation import Observation
 from schemaman.errors import StoreUnavailable
-from schemaman.history.epochs import UNDECIDED
+from schemaman.history.epochs import UNDECIDED, Verdicts
 from schemaman.history.fold import continuation, table_walk
+from schemaman.history.fold.checkpoint import FoldCheckpoint
 from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store import folding, version_blocks
-from schemaman.store.sql import histories
+from schemaman.store.sql import checkpoints, histories
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.version_blocks import BlockedVersions, VersionBlock
 from tests.live.database import schema_of_its_own
@@ -62,9 +65,11 @@ def fold_all(versions: int) -> TableHistory | None:
 def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of observations of each fold of all."""
     counts: list[int] = []
-    whole = histories.fold_with_checkpoint
+    whole = folding.fold_with_checkpoint
 
-    def count(observations, table, verdicts):
+    def count(
+        observations: Sequence[Observation], table: TableId, verdicts: Verdicts
+    ) -> tuple[TableHistory | None, FoldCheckpoint | None]:
         counts.append(len(observations))
         return whole(observations, table, verdicts)
 
@@ -101,7 +106,7 @@ def test_an_append_that_fails_leaves_the_checkpoint(tmp_path: Path, monkeypatch:
     with opened(str(tmp_path / "store.db"), create=True) as store:
         record(store, range(30))
         with monkeypatch.context() as patch:
-            patch.setattr(histories._checkpoints, "write_checkpoints", raise_error)
+            patch.setattr(checkpoints, "write_checkpoints", raise_error)
             with pytest.raises(RuntimeError):
                 record(store, range(30, VERSIONS))
         assert store.history(TABLE) == fold_all(30)
