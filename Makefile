@@ -67,6 +67,7 @@ bless: java setup ## write the current output into stories and golden files; the
 bench: setup ## measure CPU time and memory, as ratios
 	@$(BIN)/python -m bench
 	@$(BIN)/python -m bench.scale
+	@$(BIN)/python -m bench.long_history
 	@$(BIN)/python -m bench.gate
 
 scoreboard: setup ## compare the histories of all recordings with the truth; fail if a fact is wrong

@@ -72,6 +72,7 @@ from schemaman.store.log import (
 )
 from schemaman.store.offsets import Partition, Ranges
 from schemaman.store.summary_json import StoredSummary, make_stored_summary
+from schemaman.store.version_blocks import count_common_versions
 
 _ATTEMPTS = 1000
 """A failed attempt means that another writer succeeded, so only a defect reaches this limit."""
@@ -328,7 +329,7 @@ class Registry:
             after = self._store.read_histories(tables)
             return RecordResult(
                 last,
-                tuple(RecordedTable(table, before, after) for table in tables),
+                tuple(RecordedTable(table, before, after, count_common_versions) for table in tables),
                 _count_entries(entries, ObservationEntry),
                 _count_entries(entries, RejectEntry),
                 admitted.known_count,

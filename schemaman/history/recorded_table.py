@@ -9,15 +9,26 @@ from functools import cached_property
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import TableId
 
+Versions = Sequence[SchemaVersion]
 HistoryLookup = Callable[[TableId], TableHistory | None]
 
 
 class RecordedTable:
-    """A table with new entries; its histories are read on first use."""
+    """A table with new entries; its histories are read on first use.
 
-    def __init__(self, table: TableId, before: HistoryLookup, after: HistoryLookup) -> None:
+    `count_common` counts the first versions that are known to be equal in two histories, and not compared.
+    """
+
+    def __init__(
+        self,
+        table: TableId,
+        before: HistoryLookup,
+        after: HistoryLookup,
+        count_common: Callable[[Versions, Versions], int] = lambda one, other: 0,
+    ) -> None:
         self.table = table
         self._of = (before, after)
+        self._count_common = count_common
 
     @cached_property
     def before(self) -> TableHistory | None:
@@ -32,26 +43,24 @@ class RecordedTable:
     @property
     def new(self) -> tuple[SchemaVersion, ...]:
         """The new versions, including those that late evidence inserted between others."""
-        return tuple(v for old, v in self._pairs() if old is None and v is not None)
+        return tuple(v for old, v in self._pairs if old is None and v is not None)
 
     @property
     def changed(self) -> tuple[SchemaVersion, ...]:
         """The versions whose status, revisions or unconfirmed facts changed."""
-        return tuple(v for old, v in self._pairs() if old and v and _list_facts(old) != _list_facts(v))
+        return tuple(v for old, v in self._pairs if old and v and _list_facts(old) != _list_facts(v))
 
     @property
     def confirmed(self) -> tuple[SchemaVersion, ...]:
         """The versions that are confirmed now and were not before."""
-        return tuple(
-            v for old, v in self._pairs() if old and v and _is_confirmed(v) and not _is_confirmed(old)
-        )
+        return tuple(v for old, v in self._pairs if old and v and _is_confirmed(v) and not _is_confirmed(old))
 
     @property
     def new_revisions(self) -> tuple[str, ...]:
         """The numbers of new revisions, such as `3` or `3.1`, also those of new versions."""
         return tuple(
             v.format_number(revision)
-            for old, v in self._pairs()
+            for old, v in self._pairs
             if v is not None
             for revision in v.revisions
             if old is None or revision.number not in {each.number for each in old.revisions}
@@ -60,11 +69,15 @@ class RecordedTable:
     @property
     def removed(self) -> tuple[SchemaVersion, ...]:
         """The versions that late evidence removed."""
-        return tuple(old for old, v in self._pairs() if old is not None and v is None)
+        return tuple(old for old, v in self._pairs if old is not None and v is None)
 
+    @cached_property
     def _pairs(self) -> list[tuple[SchemaVersion | None, SchemaVersion | None]]:
+        """Each version before with the one after, None for a missing one, without common first versions."""
         old = self.before.versions if self.before else ()
         new = self.after.versions if self.after else ()
+        common = self._count_common(old, new)
+        old, new = old[common:], new[common:]
         pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
         # Most recordings extend the history: only the part that differs needs the slow comparison.
         for one, other in zip(_list_shapes(old), _list_shapes(new), strict=False):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import Literal
 
 from schemaman.debezium.connector import find_connector
@@ -116,7 +116,8 @@ def list_occurrences(history: TableHistory) -> tuple[Occurrence, ...]:
 
 def count_occurrences(history: TableHistory, version: SchemaVersion, revision: int) -> int:
     """Count the occurrences up to the end of a revision of a version: those that its snapshot accepts."""
-    structures = [(v.number, r.number, r.at) for v in history.versions for r in v.revisions]
+    versions = takewhile(lambda v: v.number >= version.number, reversed(history.versions))
+    structures = ((v.number, r.number, r.at) for v in versions for r in v.revisions)
     later = [make_moment(at) for *number, at in structures if number > [version.number, revision]]
     occurrences = list_occurrences(history)
     if not later:
@@ -193,9 +194,9 @@ def _read_columns(names: Collection[str], pattern: re.Pattern[str], remark: Disa
 def _list_dated_facts(history: TableHistory) -> Iterator[tuple[Coordinates, StepFact]]:
     scope = f"{history.table.stream}:{history.table.server}"
     yield from ((e.at, StepFact("truncated")) for e in history.events if e.kind == "truncated")
-    names = {
-        c.emitted_name or c.name for v in history.versions for r in v.revisions for c in r.schema.columns
-    }
+    # a store decodes versions when they are asked for, and most epochs change no encoding
+    versions = history.versions if any(epoch.changes for epoch in history.epochs[1:]) else ()
+    names = {c.emitted_name or c.name for v in versions for r in v.revisions for c in r.schema.columns}
     for before, epoch in pairwise(history.epochs):
         yield from ((epoch.at, fact) for fact in _list_epoch_facts(before, epoch, names, scope))
     yield from _list_name_facts("topic", "topic", history.aliases, scope)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from schemaman.debezium.observation import EvidenceKind, Observation
@@ -305,12 +306,13 @@ class TableHistory(DisplayedValue):
 
     `epochs` are the periods of different event encodings; `settings_shown` are the connector settings that
     its events show; `keys` are its keys over time. `shared_records` counts the records that belong to one of
-    several versions, unknown which, each once. `accepted_types` are people's decisions.
+    several versions, unknown which, each once. `accepted_types` are people's decisions. A store
+    may decode the `versions` when they are asked for; they are compared and hashed as a tuple.
     """
 
     table: TableId
     connector: str
-    versions: tuple[SchemaVersion, ...]
+    versions: Sequence[SchemaVersion]
     aliases: tuple[Alias, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     events: tuple[TableEvent, ...] = ()
@@ -337,7 +339,9 @@ class TableHistory(DisplayedValue):
 
     def __getitem__(self, number: int) -> SchemaVersion:
         """The version of that number. Raises `UnknownName`."""
-        found = next((v for v in self.versions if v.number == number), None)
+        places = (number - 1,) if 0 < number <= len(self.versions) else ()
+        near = (self.versions[place] for place in places)
+        found = next((v for v in chain(near, self.versions) if v.number == number), None)
         if found is None:
             raise UnknownName(
                 f"{self.table} has no version {number!r}",

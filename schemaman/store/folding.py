@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 
 from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import Observation
 from schemaman.history.epochs import Verdicts
+from schemaman.history.fold.checkpoint import FoldCheckpoint
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
+from schemaman.store.version_blocks import replace_newest
+
+FIRST_CHECKPOINT = 100
+"""The number of versions from which on a history has a checkpoint; shorter ones are folded as quickly."""
+
+SPACING = 64
+"""The number of new versions, or of new observations, after which a checkpoint is made anew."""
 
 
 def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:
@@ -17,3 +26,37 @@ def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts
     module = import_module("schemaman.history.fold.fold")
     folded: TableHistory | None = module.fold(observations, table, CONNECTORS.get, verdicts)
     return folded
+
+
+def fold_with_checkpoint(
+    observations: Sequence[Observation], table: TableId, verdicts: Verdicts
+) -> tuple[TableHistory | None, FoldCheckpoint | None]:
+    """Fold as `fold`, and find the checkpoint from which a long history can go on."""
+    module = import_module("schemaman.history.fold.continuation")
+    trace = module.trace_fold(observations, table, CONNECTORS.get, verdicts)
+    history: TableHistory | None = None if trace is None else trace.history
+    if history is None or verdicts or len(history.versions) < FIRST_CHECKPOINT:
+        return history, None
+    checkpoint: FoldCheckpoint | None = module.find_checkpoint(history, observations, trace, CONNECTORS.get)
+    return history, checkpoint
+
+
+def continue_history(
+    checkpoint: FoldCheckpoint, before: TableHistory, fresh: Sequence[Observation]
+) -> tuple[TableHistory, FoldCheckpoint] | None:
+    """Go on with a history by the observations since the checkpoint; None if they need the fold of all.
+
+    The second value is the checkpoint from which to go on next; it is the same one for few observations.
+    """
+    module = import_module("schemaman.history.fold.continuation")
+    found = module.continue_fold(checkpoint, before, fresh, CONNECTORS.get)
+    if found is None:
+        return None
+    history = replace(found.head, versions=replace_newest(before.versions, found.settled, found.versions))
+    if len(history.versions) - checkpoint.settled > SPACING + module.OVERLAP:
+        later = module.find_checkpoint(history, found.observations, found.trace, CONNECTORS.get, checkpoint)
+        if later is not None:
+            return history, later
+    if len(fresh) > SPACING:
+        return history, module.refresh_checkpoint(checkpoint, found)
+    return history, checkpoint

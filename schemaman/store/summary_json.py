@@ -6,7 +6,7 @@ Law: `from_text(to_text(h), …)` is the summary of `h` and the digest of the te
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.errors import StoreUnavailable
 from schemaman.history.summary import TableSummary, summarize_history
@@ -29,6 +29,7 @@ from schemaman.store.schema_json import (
 )
 from schemaman.store.snapshot_text import digest_text, take_snapshot
 from schemaman.store.snapshot_text import to_text as format_snapshot
+from schemaman.store.version_blocks import BlockedVersions, make_record_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,22 @@ class StoredSummary:
 def make_stored_summary(history: TableHistory) -> StoredSummary:
     """Summarize a history, and digest its snapshot."""
     text = format_snapshot(take_snapshot(history, history.latest))
-    return StoredSummary(summarize_history(history), digest_text(text))
+    return StoredSummary(_summarize_blocks(history), digest_text(text))
+
+
+def _summarize_blocks(history: TableHistory) -> TableSummary:
+    """Summarize a history without decoding its blocks: their totals are known."""
+    versions = history.versions
+    if not isinstance(versions, BlockedVersions) or not versions.blocks:
+        return summarize_history(history)
+    newest = summarize_history(replace(history, versions=versions.newest))
+    totals = [block.totals for block in versions.blocks]
+    return replace(
+        newest,
+        versions=len(versions),
+        records=newest.records + sum(one.records for one in totals),
+        last_record=max((*(one.last for one in totals), newest.last_record), key=make_record_order),
+    )
 
 
 def to_text(history: TableHistory) -> str:

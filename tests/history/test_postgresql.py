@@ -77,7 +77,7 @@ def remember(*records: Record) -> TableHistory:
 
 
 def versions(*records: Record) -> tuple[SchemaVersion, ...]:
-    return remember(*records).versions
+    return tuple(remember(*records).versions)
 
 
 def kinds(found: TableHistory) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections.abc
 import json
 import types
 import typing
@@ -97,6 +98,8 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
             others = [arg for arg in args if arg not in get_args(Type)]
             found = [st.none() if arg is types.NoneType else made(arg) for arg in others]
             return st.one_of([*found, TYPES] if len(others) < len(args) else found)
+        case collections.abc.Sequence:
+            return some(args[0])
         case builtins.tuple:
             return some(args[0]) if args[1:] == (...,) else st.tuples(*map(made, args))
     raise AssertionError(hint)

@@ -153,7 +153,7 @@ def test_a_question_about_one_table_asks_the_same_of_a_large_store(
     question: Callable[[Registry], object], tmp_path: Path
 ):
     few, many = filled(tmp_path / "few.db", 5), filled(tmp_path / "many.db", 150)
-    assert asked(few, question) == asked(many, question) < 40
+    assert asked(few, question) == asked(many, question) < 45
 
 
 def test_an_append_asks_the_same_for_many_tables_as_for_few(tmp_path: Path):

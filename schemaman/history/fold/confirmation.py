@@ -40,12 +40,10 @@ class VersionCertainty:
 
 
 def assess_certainty(
-    versions: Sequence[VersionPoints], find_connector: Callable[[str], Connector]
+    versions: Sequence[VersionPoints], find_connector: Callable[[str], Connector], clock_ahead: int
 ) -> tuple[VersionCertainty, ...]:
-    """What is certain of each version, in order."""
-    clock = _Clock(
-        find_connector, measure_clock_ahead(point for _, _, points in versions for point in points)
-    )
+    """What is certain of each version, in order; the database's clock is `clock_ahead` milliseconds ahead."""
+    clock = _Clock(find_connector, clock_ahead)
     first_read: dict[Fact, int] = {}
     settled: set[Fact] = set()
     incarnation, is_missing = 0, False

@@ -11,6 +11,7 @@ only without other evidence; otherwise only their records count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
@@ -21,6 +22,7 @@ from schemaman.history.fold.ambiguity import (
     ALTERED_UNSEEN_MESSAGE,
     UNSEEN_MESSAGES,
 )
+from schemaman.history.fold.confirmation import measure_clock_ahead
 from schemaman.history.fold.connector_settings import find_shown_settings
 from schemaman.history.fold.disagreements import (
     CHANGED_WHILE_READ,
@@ -59,6 +61,22 @@ from schemaman.model.schema import TableId
 FindConnector = Callable[[str], Connector]
 
 
+@dataclass(frozen=True, slots=True)
+class FoldTrace:
+    """A history, and what a fold of its newest part has to know of the rest.
+
+    `clock_ahead` is how far the database's clock is ahead at least (ms). `next_ids` are, by version, the
+    first column id that it and those before it do not have. `shared_runs` have edges in two versions.
+    `has_repeated`: some records were only delivered again.
+    """
+
+    history: TableHistory
+    clock_ahead: int
+    next_ids: tuple[int, ...]
+    shared_runs: frozenset[Observation]
+    has_repeated: bool
+
+
 def fold(
     observations: Iterable[Observation],
     table: TableId,
@@ -70,6 +88,18 @@ def fold(
     `find_connector` gives the dialect of a connector by its name. `verdicts` are what the other tables of
     its server decide about the changes in its footprint (`epochs.decide`); without them each stays open.
     """
+    trace = trace_fold(observations, table, find_connector, verdicts)
+    return None if trace is None else trace.history
+
+
+def trace_fold(
+    observations: Iterable[Observation],
+    table: TableId,
+    find_connector: FindConnector,
+    verdicts: Verdicts = UNDECIDED,
+    clock_ahead: int = 0,
+) -> FoldTrace | None:
+    """As `fold`, with more about it. `clock_ahead` is what other records of the table show of the clock."""
     own = [o for o in observations if table in (o.table, o.previous)]
     public, internal = split_by_precedence(own)
     single, documents, others = split_by_weight(public)
@@ -98,9 +128,10 @@ def fold(
     count_records(opened, others)
     connector = max(public, key=lambda o: (find_time(o.last), o.connector)).connector
     spread = find_shared_runs(opened)
-    versions = close_versions(opened, spread, find_connector)
+    ahead = max(clock_ahead, measure_clock_ahead(point for v in opened for point in v.points))
+    versions = close_versions(opened, spread, find_connector, ahead)
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
-    return TableHistory(
+    history = TableHistory(
         table=table,
         connector=connector,
         versions=versions,
@@ -115,6 +146,8 @@ def fold(
         identity="weak" if all(o.weak for o in own) else "source",
         shared_records=sum(map(count_undivided, spread)),
     )
+    next_ids = tuple(version.next_id for version in opened)
+    return FoldTrace(history, ahead, next_ids, spread, has_repeated=bool(line.repeated))
 
 
 def _add_document_versions(versions: OpenVersions, documents: DocumentVersions) -> None:

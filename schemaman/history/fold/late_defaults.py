@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.confirmation import find_read_time, measure_clock_ahead
+from schemaman.history.fold.confirmation import find_read_time
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof, Revision
 from schemaman.model.schema import Scalar, TableSchema
@@ -41,10 +41,12 @@ class _KnownDefault:
 
 
 def find_late_defaults(
-    versions: Sequence[VersionRevisions], find_connector: Callable[[str], Connector]
+    versions: Sequence[VersionRevisions], find_connector: Callable[[str], Connector], ahead: int
 ) -> Iterator[LateDefaults]:
-    """For each version, in order, the defaults that are not certain from their first record on."""
-    ahead = measure_clock_ahead(point for _, _, points, _ in versions for point in points)
+    """For each version, in order, the defaults that are not certain from their first record on.
+
+    The database's clock is `ahead` milliseconds ahead.
+    """
     known: dict[str, _KnownDefault] = {}
     columns: dict[str, int | None] = {}
     last_incarnation = 0

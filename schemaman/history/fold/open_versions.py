@@ -53,6 +53,7 @@ class OpenVersions:
     def __init__(self) -> None:
         self.in_order: list[OpenVersion] = []
         self.next_id = 1
+        self._living_from = 0
         self._contradictions: dict[tuple[str, int, str], list[Coordinates]] = {}
 
     @property
@@ -65,6 +66,9 @@ class OpenVersions:
         if self.in_order and self.newest.until is None:
             self.newest.until = version.at
         self.next_id = max([self.next_id, *((c.id or 0) + 1 for c in version.schema.columns)])
+        if not self.in_order or self.newest.incarnation != version.incarnation:
+            self._living_from = len(self.in_order)
+        version.place, version.next_id = len(self.in_order), self.next_id
         self.in_order.append(version)
 
     def merge_newest(self, other: OpenVersion) -> None:
@@ -76,12 +80,21 @@ class OpenVersions:
         self.newest.until = None
 
     def find_number(self, version: OpenVersion) -> int:
-        """The ordinal of a version, which mostly is one of the newest."""
-        return next(n for n in range(len(self.in_order), 0, -1) if self.in_order[n - 1] is version)
+        """The ordinal of a version."""
+        assert self.has_version(version)
+        return version.place + 1
 
-    def list_living(self) -> list[OpenVersion]:
-        """The versions of the incarnation of the newest version, the oldest first."""
-        return [v for v in self.in_order if v.incarnation == self.newest.incarnation]
+    def has_version(self, version: OpenVersion) -> bool:
+        """Whether a version is one of these: an undone version no longer is."""
+        return version.place < len(self.in_order) and self.in_order[version.place] is version
+
+    def list_since(self, version: OpenVersion) -> list[OpenVersion]:
+        """One of the versions and those after it."""
+        return self.in_order[version.place :]
+
+    def list_newest_living(self, count: int) -> list[OpenVersion]:
+        """The newest versions of the incarnation of the newest version, the oldest first, at most `count`."""
+        return self.in_order[max(self._living_from, len(self.in_order) - count) :]
 
     def list_newest_first(self) -> Iterator[OpenVersion]:
         """The versions of the incarnation of the newest version, the newest first."""

@@ -244,7 +244,7 @@ def _support_version(walk: TableWalk, shown: ShownStructure) -> OpenVersion | No
     """Add a record to the earlier version that it is of, where a table has several writers, or None."""
     point, versions = shown.point, walk.versions
     observation, newest = point.observation, versions.newest
-    version = walk.writers.find_version(observation, shown.schema, versions.list_living())
+    version = walk.writers.find_version(observation, shown.schema, versions)
     if version is None or version is newest:
         return None
     version.points.append(point)
@@ -330,7 +330,7 @@ def _begin_version(
 def _merge_alternating(walk: TableWalk, shown: ShownStructure) -> OpenVersion | None:
     """Undo a version that only began because two structures alternate; return the one of this record."""
     point, versions = shown.point, walk.versions
-    found = walk.writers.find_alternation(point.observation, shown.schema, versions.list_living())
+    found = walk.writers.find_alternation(point.observation, shown.schema, versions)
     if found is None:
         return None
     version, other = found

@@ -72,7 +72,10 @@ class EventForms:
 
 @dataclass(slots=True)
 class OpenVersion:
-    """A version while it is being built: what it is, what supports it, and what limits its certainty."""
+    """A version while it is being built: what it is, what supports it, and what limits its certainty.
+
+    `place` counts the versions before it; `next_id` is the first column id that it and these do not have.
+    """
 
     incarnation: int
     after: Coordinates | None
@@ -84,6 +87,8 @@ class OpenVersion:
     repeats: list[Observation] = field(default_factory=list)
     internal_observations: list[Observation] = field(default_factory=list)
     event_forms: EventForms = field(default_factory=EventForms)
+    place: int = 0
+    next_id: int = 1
     known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
 
     @property

@@ -28,13 +28,17 @@ def close_versions(
     versions: Sequence[OpenVersion],
     spread: Collection[Observation],
     find_connector: Callable[[str], Connector],
+    clock_ahead: int,
 ) -> tuple[SchemaVersion, ...]:
-    """Close the versions, in order; `spread` are the runs that two versions share."""
+    """Close the versions, in order; `spread` are the runs that two versions share.
+
+    `clock_ahead` is how far the database's clock is ahead at least (ms).
+    """
     uncover_types(versions)
     points = [(v.schema, v.incarnation, v.points) for v in versions]
-    facts = assess_certainty(points, find_connector)
+    facts = assess_certainty(points, find_connector, clock_ahead)
     defaults = find_late_defaults(
-        [(*t, v.shape.revisions) for t, v in zip(points, versions, strict=True)], find_connector
+        [(*t, v.shape.revisions) for t, v in zip(points, versions, strict=True)], find_connector, clock_ahead
     )
     certainties = [
         _add_uncertain(confirmation, required, late)

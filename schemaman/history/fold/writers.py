@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemaman.debezium.observation import Observation
+from schemaman.history.fold.open_versions import OpenVersions
 from schemaman.history.fold.version_builder import OpenVersion, fingerprint_names, is_untyped
 from schemaman.model.schema import TableSchema, fingerprint
 from schemaman.model.types import without_labels
@@ -35,31 +36,33 @@ class Writers:
         self.latest, self.alternating = {}, {}
 
     def find_version(
-        self, observation: Observation, schema: TableSchema, living: Sequence[OpenVersion]
+        self, observation: Observation, schema: TableSchema, versions: OpenVersions
     ) -> OpenVersion | None:
         """Find the version that a record supports though a newer one may have begun; None for a new schema.
 
-        `living` are the versions of the table's incarnation, the oldest first. A writer never goes back to a
-        version before its own.
+        A writer never goes back to a version before its own.
         """
         id = fingerprint_shape(schema, observation)
         if not observation.writer:
             return self.alternating.get(id)
         own = self.latest.get(observation.writer)
-        places = [n for n, version in enumerate(living) if version is own]
-        candidates = living[places[0] :] if places else living[::-1]
+        candidates = (
+            versions.list_newest_first()
+            if own is None or not versions.has_version(own)
+            else versions.list_since(own)
+        )
         return next((version for version in candidates if version.id == id), None)
 
     def find_alternation(
-        self, observation: Observation, schema: TableSchema, living: Sequence[OpenVersion]
+        self, observation: Observation, schema: TableSchema, versions: OpenVersions
     ) -> tuple[OpenVersion, OpenVersion] | None:
         """Find the version that a record supports, and the one that it alternates with, or None.
 
         The schema before returned once, and now this one does: A, B, A, B. An interval of records that
         alternate too often shows the same with less.
         """
-        id = fingerprint_shape(schema, observation)
-        if observation.writer or len(living) < 2 or _has_statement(living[-3:]):
+        id, living = fingerprint_shape(schema, observation), versions.list_newest_living(3)
+        if observation.writer or len(living) < 2 or _has_statement(living):
             return None
         if observation.interrupted and id == living[-2].id and _has_interrupted(living[-2:]):
             return (living[-2], living[-1])

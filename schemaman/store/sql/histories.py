@@ -6,12 +6,11 @@ never returned.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, update
 
 from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict, StoreUnavailable
@@ -19,21 +18,25 @@ from schemaman.history.epochs import UNDECIDED, ConnectorSettingsShown
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.store import entry_json as codec
-from schemaman.store import history_json as history_codec
-from schemaman.store import schema_json as structure_codec
 from schemaman.store import summary_json as summary_codec
+from schemaman.store.checkpoint_json import StoredCheckpoint
 from schemaman.store.derived import Fold, find_settings_shown
+from schemaman.store.folding import continue_history, fold, fold_with_checkpoint
 from schemaman.store.hash_chain import GENESIS, hash_entry
 from schemaman.store.log import CoveredRange, Entry, LogEntry, ObservationEntry, RenumberingEntry, list_tables
 from schemaman.store.observation_cache import ObservationCache, TableObservations
 from schemaman.store.offsets import merge_ranges
 from schemaman.store.renumbering import list_current_ids, renumber_versions
+from schemaman.store.sql import checkpoints as _checkpoints
 from schemaman.store.sql import connector_settings as _forms
+from schemaman.store.sql import history_rows as _rows
 from schemaman.store.sql import names as _names
 from schemaman.store.sql.tables import (
     BATCH,
+    CHECKPOINT,
     COVERED,
     HISTORY,
+    HISTORY_BLOCK,
     LOG,
     NAMED,
     SUMMARY,
@@ -80,18 +83,7 @@ class StoredHistories:
         self, connection: Connection, tables: Iterable[TableId]
     ) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are in this transaction, each read when it is asked for."""
-        bodies: dict[str, str] = {}
-        query = select(HISTORY.c.table_key, HISTORY.c.body)
-        for keys in split_batches(map(format_table_key, tables)):
-            for key, body in connection.execute(query.where(HISTORY.c.table_key.in_(keys))):
-                bodies[key] = body
-
-        def history(table: TableId) -> TableHistory | None:
-            body = bodies.get(format_table_key(table))
-            where = f"{self.where}: history of {table}"
-            return None if body is None else history_codec.from_bytes(_open_body(body, table), where)
-
-        return history
+        return _rows.read_histories(connection, tables, self.where)
 
     def load(self, connection: Connection, table: TableId) -> tuple[Observation, ...]:
         """All observations of a table, in log order."""
@@ -110,7 +102,11 @@ class StoredHistories:
                 for table in list_tables(stamped.entry):
                     fresh.setdefault(table, []).append((stamped.sequence, stamped.entry.observation))
         cache, numbers = ObservationCache(), Numbers()
-        for tables in split_batches(sorted(fresh), TABLES_AT_ONCE):
+        for batch in split_batches(sorted(fresh), TABLES_AT_ONCE):
+            continued = self._continue_tables(connection, batch, fresh, new[0].sequence - 1)
+            tables = [table for table in batch if table not in continued]
+            if not tables:
+                continue
             known = {table: self.cache.get(table) for table in tables}
             before = self._read(connection, known, new[0].sequence - 1)
             observations = {table: before[table].append_observations(fresh[table]) for table in tables}
@@ -118,6 +114,52 @@ class StoredHistories:
             cache.keep(observations)
         shifts = (renumber_versions(table, *ids) for table, ids in sorted(numbers.items()))
         return cache, tuple(shift for shift in shifts if shift is not None)
+
+    def _continue_tables(
+        self,
+        connection: Connection,
+        tables: Sequence[TableId],
+        fresh: Mapping[TableId, Sequence[tuple[int, Observation]]],
+        end: int,
+    ) -> frozenset[TableId]:
+        """Go on with the histories that have a checkpoint, as far as the new observations allow that.
+
+        `end` is the last entry of the log before these. Returns the tables whose histories are written.
+        """
+        if self.fold is not fold:
+            return frozenset()
+        bodies = _checkpoints.read_checkpoints(connection, tables)
+        done: dict[TableId, ConnectorSettingsShown] = {}
+        for table, body in bodies.items():
+            stored = _checkpoints.decode_checkpoint(body, table)
+            known = self._read(connection, {table: TableObservations(until=stored.until)}, end)[table]
+            later = known.append_observations(fresh[table])
+            history = self._continue_table(connection, table, stored, later)
+            if history is not None:
+                self._write(connection, {table: history})
+                done[table] = find_settings_shown(history)
+        if done:
+            self._refold_others(connection, done, None)
+        return frozenset(done)
+
+    def _continue_table(
+        self, connection: Connection, table: TableId, stored: StoredCheckpoint, later: TableObservations
+    ) -> TableHistory | None:
+        """Go on with one history; None if it has to be folded from all observations."""
+        before = _rows.read_histories(connection, [table], self.where)(table)
+        if before is None or _forms.read_verdicts(connection, [table]):
+            return None
+        found = continue_history(stored.checkpoint, before, later.observations)
+        if found is None:
+            return None
+        history, checkpoint = found
+        settled = stored.checkpoint.settled
+        was, now = ([v.id for v in versions[settled:]] for versions in (before.versions, history.versions))
+        if now[: len(was)] != was:
+            return None
+        if checkpoint is not stored.checkpoint:
+            _checkpoints.write_checkpoints(connection, {table: StoredCheckpoint(later.until, checkpoint)})
+        return history
 
     def rebuild(self, connection: Connection) -> None:
         """Fold everything again from the log, which stays as it is."""
@@ -132,8 +174,9 @@ class StoredHistories:
             if any(getattr(row, name) != value for name, value in index.items()):
                 connection.execute(update(LOG).where(LOG.c.sequence == row.sequence).values(index))
         connection.execute(delete(COVERED))
-        connection.execute(delete(HISTORY))
+        _rows.clear_histories(connection)
         connection.execute(delete(SUMMARY))
+        _checkpoints.clear_checkpoints(connection)
         _names.clear_names(connection)
         _forms.clear_settings(connection)
         for some in split_batches(merge_ranges(covered)):
@@ -164,7 +207,13 @@ class StoredHistories:
         except (StoreUnavailable, Conflict) as error:
             yield error.message
             return
-        for table, what in ((HISTORY, "a history"), (SUMMARY, "a summary"), (NAMED, "a name")):
+        for table, what in (
+            (HISTORY, "a history"),
+            (HISTORY_BLOCK, "a history"),
+            (CHECKPOINT, "a checkpoint"),
+            (SUMMARY, "a summary"),
+            (NAMED, "a name"),
+        ):
             column = table.c.table_key
             stored_keys, strange = _list_keys(connection, column)
             if strange:
@@ -181,14 +230,31 @@ class StoredHistories:
         folded = {
             table: self._fold_checked(observations[table].observations, table, forms) for table in tables
         }
-        bodies, summaries = (_read_bodies(connection, kept, tables) for kept in (HISTORY, SUMMARY))
+        bodies = _rows.read_bodies(connection, tables, self.where)
+        summaries = _read_summary_texts(connection, tables)
         for table, history in folded.items():
-            key = format_table_key(table)
-            if bodies.get(key) != _make_body(history):
+            if _has_fault(bodies.get(table), history):
                 yield f"the history of {table} is not the fold of the log"
-            elif summaries.get(key) != _make_summary(history):
+            elif summaries.get(format_table_key(table)) != _make_summary(history):
                 yield f"the summary of {table} is not that of its history"
         yield from _names.find_faults(connection, folded)
+        for table, body in _checkpoints.read_checkpoints(connection, tables).items():
+            if self._has_wrong_checkpoint(connection, table, body, folded[table]):
+                yield f"the checkpoint of {table} does not lead to its history"
+
+    def _has_wrong_checkpoint(
+        self, connection: Connection, table: TableId, body: object, folded: TableHistory | None
+    ) -> bool:
+        """Whether an append that goes on from a checkpoint would write another history."""
+        try:
+            stored = _checkpoints.decode_checkpoint(body, table)
+        except StoreUnavailable:
+            return True
+        later = self._read(connection, {table: TableObservations(until=stored.until)})[table]
+        if folded is None or len(folded.versions) < stored.checkpoint.settled:
+            return True
+        found = continue_history(stored.checkpoint, folded, later.observations)
+        return found is not None and found[0] != folded
 
     def _fold_checked(
         self, observations: Sequence[Observation], table: TableId, forms: _forms.StoredSettings
@@ -209,6 +275,15 @@ class StoredHistories:
         Changes of version numbers are added to `numbers`.
         """
         shown = self._fold_as_decided(connection, observations, numbers)
+        self._refold_others(connection, shown, numbers)
+
+    def _refold_others(
+        self,
+        connection: Connection,
+        shown: Mapping[TableId, ConnectorSettingsShown],
+        numbers: Numbers | None,
+    ) -> None:
+        """Fold the tables whose changes are decided differently by what these tables show now."""
         for some in split_batches(_forms.update_settings(connection, shown), TABLES_AT_ONCE):
             self._fold_as_decided(
                 connection, self._read(connection, dict.fromkeys(some, TableObservations())), numbers
@@ -221,7 +296,19 @@ class StoredHistories:
         numbers: Numbers | None,
     ) -> dict[TableId, ConnectorSettingsShown]:
         decided = _forms.read_verdicts(connection, observations)
-        folded = {t: self.fold(s.observations, t, decided.get(t, UNDECIDED)) for t, s in observations.items()}
+        folded: dict[TableId, TableHistory | None] = {}
+        checkpoints: dict[TableId, StoredCheckpoint | None] = {}
+        for table, known in observations.items():
+            verdicts = decided.get(table, UNDECIDED)
+            if self.fold is not fold:
+                folded[table] = self.fold(known.observations, table, verdicts)
+                continue
+            folded[table], found = fold_with_checkpoint(known.observations, table, verdicts)
+            checkpoints[table] = None if found is None else StoredCheckpoint(known.until, found)
+        if checkpoints:
+            stale = _checkpoints.read_checkpoints(connection, checkpoints)
+            changed = {t: c for t, c in checkpoints.items() if c is not None or t in stale}
+            _checkpoints.write_checkpoints(connection, changed)
         if numbers is not None:
             self._keep_ids(connection, folded, numbers)
         self._write(connection, folded)
@@ -254,12 +341,8 @@ class StoredHistories:
         self, connection: Connection, folded: Mapping[TableId, TableHistory | None], numbers: Numbers
     ) -> None:
         """Keep the ids of all versions, before and after this transaction."""
-        tables = {format_table_key(table): table for table in folded}
-        query = select(HISTORY.c.table_key, HISTORY.c.body).where(HISTORY.c.table_key.in_(tables))
-        before = {
-            tables[key]: history_codec.read_ids(_open_body(body, tables[key]))
-            for key, body in connection.execute(query)
-        }
+        bodies = _rows.read_bodies(connection, folded, self.where)
+        before = {table: body.read_ids() for table, body in bodies.items()}
         for table, history in folded.items():
             first, _ = numbers.get(table, (before.get(table, ()), ()))
             numbers[table] = (first, list_current_ids(first, history.versions if history else ()))
@@ -267,13 +350,14 @@ class StoredHistories:
     def _write(self, connection: Connection, folded: Mapping[TableId, TableHistory | None]) -> None:
         _names.write_names(connection, folded)
         keys = [format_table_key(table) for table in folded]
-        connection.execute(delete(HISTORY).where(HISTORY.c.table_key.in_(keys)))
+        _rows.write_histories(connection, folded)
         connection.execute(delete(SUMMARY).where(SUMMARY.c.table_key.in_(keys)))
-        known = [(format_table_key(t), h) for t, h in folded.items() if h is not None]
-        if known:
-            rows = [{"table_key": key, "body": _make_body(h)} for key, h in known]
-            connection.execute(insert(HISTORY), rows)
-            short = [{"table_key": key, "body": text} for key, h in known if (text := _make_summary(h))]
+        short = [
+            {"table_key": format_table_key(t), "body": text}
+            for t, h in folded.items()
+            if (text := _make_summary(h))
+        ]
+        if short:
             connection.execute(insert(SUMMARY), short)
 
 
@@ -329,40 +413,21 @@ def read_entry(where: str, sequence: int, body: str) -> Entry:
     return codec.from_bytes(body, f"{where}: log entry {sequence}")
 
 
-def _make_body(folded: TableHistory | None) -> str | None:
-    if folded is None:
-        return None
-    text = structure_codec.encode_canonical(history_codec.to_json(folded)).decode()
-    return f"{_hash_text(text)} {text}"
+def _has_fault(body: _rows.StoredBody | None, folded: TableHistory | None) -> bool:
+    if body is None or folded is None:
+        return body is not None or folded is not None
+    return body.has_fault(_rows.make_rows(folded))
 
 
 def _make_summary(folded: TableHistory | None) -> str | None:
     return None if folded is None else summary_codec.to_text(folded)
 
 
-def _read_bodies(connection: Connection, kept: Table, tables: Iterable[TableId]) -> dict[str, object]:
-    """Read the bodies of some tables' rows, by key."""
-    here = kept.c.table_key.in_([format_table_key(table) for table in tables])
-    rows = connection.execute(select(kept.c.table_key, kept.c.body).where(here))
+def _read_summary_texts(connection: Connection, tables: Iterable[TableId]) -> dict[str, object]:
+    """Read the summaries of some tables as they are stored, by key."""
+    here = SUMMARY.c.table_key.in_([format_table_key(table) for table in tables])
+    rows = connection.execute(select(SUMMARY.c.table_key, SUMMARY.c.body).where(here))
     return {row.table_key: row.body for row in rows}
-
-
-def _hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _open_body(body: object, table: TableId) -> str:
-    """The text of a history. Raises `StoreUnavailable` if it is not the one that was sealed.
-
-    One flipped bit makes a number or bytes of a text. Source: sqlite.org/fileformat2.html §2.1, serial types.
-    """
-    seal, _, text = body.partition(" ") if isinstance(body, str) else ("", "", "")
-    if seal != _hash_text(text):
-        raise StoreUnavailable(
-            f"the store is damaged: the history of {table} was altered",
-            hint="run `schemaman store check`; `schemaman store rebuild` repairs it from an undamaged log",
-        )
-    return text
 
 
 def _list_keys(connection: Connection, *columns: ColumnElement[Any]) -> tuple[set[str], bool]:

@@ -37,7 +37,7 @@ from schemaman.store import schema_json as structure_codec
 from schemaman.store.log import CoveredRange, Entry, list_tables
 from schemaman.store.offsets import merge_ranges
 
-LAYOUT = 11
+LAYOUT = 12
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500
@@ -122,6 +122,24 @@ HISTORY = Table(
     Column("table_key", Text, nullable=False),
     Column("body", Text, nullable=False),
     *_make_key("table_key", "table_key"),
+)
+HISTORY_BLOCK = Table(
+    "history_block",
+    METADATA,
+    Column("table_key", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("table_key", "number").ddl_if(dialect="sqlite"),
+    Index("by_block_table_key", "table_key", info=BY_HASH).ddl_if(dialect="postgresql"),
+)
+CHECKPOINT = Table(
+    "checkpoint",
+    METADATA,
+    Column("table_key", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("table_key").ddl_if(dialect="sqlite"),
+    Index("by_checkpoint_table_key", "table_key", info=BY_HASH).ddl_if(dialect="postgresql"),
 )
 SUMMARY = Table(
     "summary",

@@ -13,8 +13,10 @@ from schemaman.errors import StoreUnavailable
 from schemaman.store.sql.histories import StoredHistories
 from schemaman.store.sql.subject_tables import SUBJECT_TABLES
 from schemaman.store.sql.tables import (
+    CHECKPOINT,
     FORM,
     FORM_CHANGE,
+    HISTORY_BLOCK,
     LAYOUT,
     METADATA,
     NAMED,
@@ -61,6 +63,11 @@ def _add_subjects(connection: Connection) -> None:
     METADATA.create_all(connection, tables=SUBJECT_TABLES)
 
 
+def _add_blocks(connection: Connection) -> None:
+    """The versions of a long history are in blocks, and its fold goes on from a checkpoint."""
+    METADATA.create_all(connection, tables=[HISTORY_BLOCK, CHECKPOINT])
+
+
 STEPS: Mapping[int, Callable[[Connection], None]] = {
     1: _add_names_and_forms,
     2: _fold_again,
@@ -72,6 +79,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     8: _fold_again,
     9: _add_summaries,
     10: _add_subjects,
+    11: _add_blocks,
 }
 """By layout, the step to the next one: it changes only tables and columns. A step whose tables change later
 keeps a copy of their earlier form. A layout that only changes the result of the fold has an empty step.
