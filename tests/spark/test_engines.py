@@ -55,7 +55,9 @@ def read_there(spark, sources: Sequence[str], size: int) -> Result:
     store = MemoryStore(lambda: 0)
     found = [files.find_file(source) for source in sources]
     registry = Registry(store, lambda: 0)
-    summary = pipeline.ingest(spark, found, registry, "main", schemas(sources[0]), size=size)
+    summary = pipeline.ingest(
+        spark, found, pipeline.Destination(registry, "main", schemas(sources[0])), size=size
+    )
     return summary, list(store.read())
 
 
@@ -122,9 +124,8 @@ def test_what_is_known_is_not_read_again(spark):
     file = files.find_file(str(CAPTURES / "postgres/shop-json"))
     store = MemoryStore(lambda: 0)
     registry = Registry(store, lambda: 0)
-    read_twice = [
-        pipeline.ingest(spark, [file], registry, "main", schema_registry.NO_REGISTRY) for _ in range(2)
-    ]
+    destination = pipeline.Destination(registry, "main", schema_registry.NO_REGISTRY)
+    read_twice = [pipeline.ingest(spark, [file], destination) for _ in range(2)]
     assert [s.new for s in read_twice] == [582, 0]
     assert store.end() == len(read_here([file.path], 50_000)[1])
 
@@ -148,11 +149,7 @@ def test_refusals_come_back_as_they_are(spark, tmp_path, change, error):
 
 
 def test_standard_input_cannot_be_read_by_executors(spark):
+    registry = Registry(MemoryStore(lambda: 0), lambda: 0)
+    destination = pipeline.Destination(registry, "main", schema_registry.NO_REGISTRY)
     with pytest.raises(UsageError, match="standard input"):
-        pipeline.ingest(
-            spark,
-            [files.find_file("-")],
-            Registry(MemoryStore(lambda: 0), lambda: 0),
-            "main",
-            schema_registry.NO_REGISTRY,
-        )
+        pipeline.ingest(spark, [files.find_file("-")], destination)
