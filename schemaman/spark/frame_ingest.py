@@ -28,6 +28,7 @@ from schemaman.ingest.line_batches import RowBatch, UnreadableItem, parse_items
 from schemaman.spark.ingest import Destination, Row, scan_segments
 from schemaman.spark.record_source import SCHEMA, build_row, count_slots, forget_jars, parse_bytes
 from schemaman.spark.session import find_first_line, is_classic
+from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.spark.streaming.micro_batch import list_rows, read_records, select_raw_columns
 from schemaman.store.offsets import Partition, Ranges
 
@@ -216,6 +217,6 @@ def _build_record(number: int, row: MessageRow) -> Record:
 def _collect(records: DataFrame, scanner: FrameScanner) -> list[Row]:
     try:
         rows = records.mapInArrow(scanner, SCHEMA).collect()
-    except PySparkException as error:
-        raise CouldNotDo(f"the Spark job that reads the data frame failed: {error}") from error
+    except RAISED as error:
+        raise make_job_failure(error, "reads the data frame") from error
     return [(number, 0, bytes(row["take"])) for number, row in enumerate(rows)]

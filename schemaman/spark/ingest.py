@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
@@ -39,6 +38,7 @@ from schemaman.spark.record_source import (
     split_file,
     split_spans,
 )
+from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.store.offsets import Partition, Ranges, find_missing
 
 Row = tuple[int, int, bytes]
@@ -199,11 +199,8 @@ def _run_scanner(spark: SparkSession, scanner: PartScanner) -> list[Row]:
         return []
     try:
         rows = spark.range(0, size, 1, size).mapInArrow(scanner, SCHEMA).collect()
-    except PySparkException as error:
-        raise CouldNotDo(
-            f"the Spark job that reads the files failed: {error}",
-            hint="--engine local reads without Spark",
-        ) from error
+    except RAISED as error:
+        raise make_job_failure(error, "reads the records", "--engine local reads without Spark") from error
     return [(row["part"], row["chunk"], bytes(row["take"])) for row in rows]
 
 
