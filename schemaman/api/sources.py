@@ -26,6 +26,7 @@ from schemaman.ingest.ingest import ingest as ingest_records
 from schemaman.ingest.line_batches import Item
 from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka, reading_processes
+from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
 from schemaman.report.views.words import format_number
@@ -197,7 +198,7 @@ def _find_source(name: str) -> tuple[FoundSource, ...]:
 
 def _make_absolute(file: files.File) -> files.File:
     """Make the paths of a file absolute: executors may run in another folder."""
-    if file.path == files.STANDARD_INPUT:
+    if file.path == files.STANDARD_INPUT or is_remote(file.path):
         return file
     registry = None if file.registry is None else str(Path(file.registry).absolute())
     return replace(file, path=str(Path(file.path).absolute()), registry=registry)
@@ -226,8 +227,8 @@ def _choose_engine(chosen: str, found: Sequence[FoundSource]) -> str:
 
 
 def _is_only_local(file: files.File) -> bool:
-    """Whether the tasks of Spark cannot read the file."""
-    return file.kind == "avro" or file.place is not None
+    """Whether the tasks of Spark cannot read the file, or perhaps have no access to it."""
+    return file.kind == "avro" or file.place is not None or is_remote(file.path)
 
 
 def _group_by_registry(
