@@ -120,6 +120,17 @@ def test_files_that_overlap_and_files_that_are_damaged(spark, torn):
     assert summary.known > 100
 
 
+def test_a_record_over_the_limit_is_a_reject_of_both(spark):
+    file, limit = files.find_file(str(CAPTURES / "postgres/shop-json")), 4000
+    stores = MemoryStore(lambda: 0), MemoryStore(lambda: 0)
+    here, there = (Registry(store, lambda: 0) for store in stores)
+    summary = local.ingest(files.read_records(file, limit=limit), here, "main", schema_registry.NO_REGISTRY)
+    destination = pipeline.Destination(there, "main", schema_registry.NO_REGISTRY)
+    assert pipeline.ingest(spark, [file], destination, limit=limit) == summary
+    assert list(stores[0].read()) == list(stores[1].read())
+    assert 0 < summary.rejects < 582
+
+
 def test_what_is_known_is_not_read_again(spark):
     file = files.find_file(str(CAPTURES / "postgres/shop-json"))
     store = MemoryStore(lambda: 0)
