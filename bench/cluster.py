@@ -24,7 +24,7 @@ from schemaman.io.file_patterns import find_files
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.spark.frame_ingest import ingest_frame
-from schemaman.spark.ingest import ingest_folder
+from schemaman.spark.ingest import Destination, ingest_folder
 from schemaman.spark.session import start_session
 from schemaman.store.memory import MemoryStore
 
@@ -77,12 +77,12 @@ def _list_variants(
 
     def read_folder() -> None:
         registry = Registry(MemoryStore(lambda: 0), lambda: 0)
-        done = ingest_folder(spark, find_files(str(folder)) or (), registry, "main", NO_REGISTRY)
+        done = ingest_folder(spark, find_files(str(folder)) or (), Destination(registry, "main", NO_REGISTRY))
         _require((done.new, done.observations), (written.records, written.runs))
 
     def read_frame() -> None:
         registry = Registry(MemoryStore(lambda: 0), lambda: 0)
-        done = ingest_frame(open_frame(), registry, "main", NO_REGISTRY)
+        done = ingest_frame(open_frame(), Destination(registry, "main", NO_REGISTRY))
         _require((done.new, done.observations), (written.records, written.runs))
 
     def group_by_text() -> None:

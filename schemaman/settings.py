@@ -49,16 +49,6 @@ _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
 _STREAM_LENGTH = 255
-_SECRET = re.compile(
-    r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key"
-    r"|authorization",
-    re.IGNORECASE,
-)
-
-
-def is_secret(name: str) -> bool:
-    """Returns whether the name of an option denotes a secret."""
-    return _SECRET.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from schemaman.migration.settings import (
     read_catalogs,
     spark_settings,
 )
-from schemaman.settings import SettingsFile, is_secret, read_settings
-from schemaman.store.urls import without_password
+from schemaman.settings import SettingsFile, read_settings
+from schemaman.store.urls import is_secret, without_password
 
 TEXT = """
 [catalogs.lake]

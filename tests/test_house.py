@@ -63,7 +63,7 @@ def test_every_rule_is_documented_and_shown_by_examples(path: Path) -> None:
     assert sum(not e.fires and bool(e.why) for e in rule.examples) >= 2
 
 
-EXTRAS = {"pyarrow", "zstandard", "confluent_kafka", "httpx2", "psycopg"}
+EXTRAS = {"pyarrow", "zstandard", "confluent_kafka", "httpx2", "psycopg", "fsspec"}
 """Packages that a bare install does not have; their adapter asks for them when they are needed."""
 
 

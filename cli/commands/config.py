@@ -8,8 +8,8 @@ from schemaman.compat.consumers import Consumer
 from schemaman.migration.policy import PolicyRule, ProjectionRule
 from schemaman.migration.settings import CatalogSetting
 from schemaman.report.document import Grid, Report, Text
-from schemaman.settings import NotifySetting, TargetSetting, is_secret
-from schemaman.store.urls import without_password
+from schemaman.settings import NotifySetting, TargetSetting
+from schemaman.store.urls import is_secret, without_password
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, with_context
 

@@ -79,7 +79,8 @@ def ingest(
     source, a file that a sink of Kafka Connect wrote (TOPIC+PARTITION+OFFSET.json, .avro, .parquet), a folder
     of such files or with one records.*, a pattern such as 'dump/**/*.parquet', - for standard input, or
     kafka://BROKERS/TOPIC[,TOPIC...|*]. With --topic, lines are values, or what kafka-console-consumer prints.
-    From Kafka, it reads the unread records in the topics. Spark also reads table:NAME, and with --engine
+    A file, folder or pattern may also be an address that fsspec opens, such as s3://BUCKET/FOLDER. From
+    Kafka, it reads the unread records in the topics. Spark also reads table:NAME, and with --engine
     spark folders, patterns and addresses of Parquet files. With --follow, it also reads later records, and
     prints a report whenever there are new ones. SIGTERM ends the command after the chunk that is being read.
     """

@@ -10,8 +10,8 @@ from schemaman.errors import BadConfiguration, BadReference, UsageError
 from schemaman.io import schema_registry
 from schemaman.io.apicurio import Apicurio
 from schemaman.io.schema_registry import AnyRegistry
-from schemaman.settings import Setting, Settings, is_secret
-from schemaman.store.urls import has_password, without_password
+from schemaman.settings import Setting, Settings
+from schemaman.store.urls import has_password, is_secret, without_password
 
 
 def read_client_options(setting: Setting[tuple[str, ...]]) -> dict[str, str]:

@@ -142,9 +142,13 @@ def ingest(
     schemas = workspace.open_schema_registry() or NO_REGISTRY
     if type(source).__module__.partition(".")[0] == "pyspark":
         from schemaman.spark.frame_ingest import ingest_frame  # pyspark is an extra
+        from schemaman.spark.ingest import Destination
 
         frame: Any = source
-        return ingest_frame(frame, registry, settings.stream.value, schemas, keep_payload, settings.forms)
+        return ingest_frame(
+            frame,
+            Destination(registry, settings.stream.value, schemas, keep_payload, settings.forms),
+        )
     return ingest_records(
         _require_records(source), registry, settings.stream.value, schemas, keep_payload, forms=settings.forms
     )

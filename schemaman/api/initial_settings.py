@@ -12,8 +12,8 @@ from schemaman.migration.policy import Profile
 from schemaman.migration.target import TARGETS
 from schemaman.model.schema import TableId
 from schemaman.model.table_patterns import is_matched
-from schemaman.settings import Settings, SettingsFile, is_secret, read_settings
-from schemaman.store.urls import has_password
+from schemaman.settings import Settings, SettingsFile, read_settings
+from schemaman.store.urls import has_password, is_secret
 
 DEFAULT_LAKE = "iceberg"
 """The format of a new lake: the session that schemaman starts has a lasting catalogue for it."""

@@ -26,6 +26,7 @@ from schemaman.ingest.ingest import ingest as ingest_records
 from schemaman.ingest.line_batches import Item
 from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka, reading_processes
+from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
 from schemaman.report.views.words import format_number
@@ -197,7 +198,7 @@ def _find_source(name: str) -> tuple[FoundSource, ...]:
 
 def _make_absolute(file: files.File) -> files.File:
     """Make the paths of a file absolute: executors may run in another folder."""
-    if file.path == files.STANDARD_INPUT:
+    if file.path == files.STANDARD_INPUT or is_remote(file.path):
         return file
     registry = None if file.registry is None else str(Path(file.registry).absolute())
     return replace(file, path=str(Path(file.path).absolute()), registry=registry)
@@ -226,8 +227,8 @@ def _choose_engine(chosen: str, found: Sequence[FoundSource]) -> str:
 
 
 def _is_only_local(file: files.File) -> bool:
-    """Whether the tasks of Spark cannot read the file."""
-    return file.kind == "avro" or file.place is not None
+    """Whether the tasks of Spark cannot read the file, or perhaps have no access to it."""
+    return file.kind == "avro" or file.place is not None or is_remote(file.path)
 
 
 def _group_by_registry(
@@ -287,36 +288,60 @@ def _read_group(
     progress: ReadingProgress,
     watch: ReadingWatch,
 ) -> Summary:
+    """Read sources that share a schema registry, with the engine that was chosen."""
+    if sources.engine == "spark":
+        return _read_group_on_spark(workspace, registry, sources, found, schemas, watch)
+    return _read_group_here(workspace, registry, sources, found, schemas, progress, watch)
+
+
+def _read_group_on_spark(
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    found: Sequence[FoundSource],
+    schemas: AnyRegistry,
+    watch: ReadingWatch,
+) -> Summary:
+    if sources.topic is not None:
+        raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
+    on_disk = [source for source in found if isinstance(source, files.File)]
+    if any(map(_is_only_local, on_disk)):
+        raise UsageError(
+            "the Spark engine reads no Avro files and no files of Connect's sinks",
+            hint="use --engine local",
+        )
+
     def report(so_far: Summary) -> None:
         workspace.messages.progress(f"{format_number(so_far.read)} records read")
         watch.end_chunk(so_far)
 
-    if sources.engine == "spark":
-        if sources.topic is not None:
-            raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
-        on_disk = [source for source in found if isinstance(source, files.File)]
-        if any(map(_is_only_local, on_disk)):
-            raise UsageError(
-                "the Spark engine reads no Avro files and no files of Connect's sinks",
-                hint="use --engine local",
-            )
-        spark: Any = import_module("schemaman.api.spark_session")  # the local engine needs no session
-        done: Summary = spark.ingest_on_spark(
-            workspace, on_disk, registry, schemas, sources.keep_payload, report
-        )
+    spark: Any = import_module("schemaman.api.spark_session")  # the local engine needs no session
+    done = Summary()
+    if on_disk:
+        done += spark.ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
         watch.metrics.count_bytes(sum(file.bytes for file in on_disk))
         watch.end_source(done)
-        for source in found:
-            if isinstance(source, kafka.Topics):
-                options = read_client_options(workspace.settings.kafka_config)
-                of_topics = spark.ingest_topics_on_spark(
-                    workspace, source, options, registry, schemas, sources.keep_payload,
-                    sources.since_ms, sources.unread,
-                )  # fmt: skip
-                watch.end_source(of_topics)
-                done += of_topics
-        return done
+    for source in found:
+        if isinstance(source, kafka.Topics):
+            options = read_client_options(workspace.settings.kafka_config)
+            of_topics = spark.ingest_topics_on_spark(
+                workspace, source, options, registry, schemas, sources.keep_payload,
+                sources.since_ms, sources.unread,
+            )  # fmt: skip
+            watch.end_source(of_topics)
+            done += of_topics
+    return done
 
+
+def _read_group_here(
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    found: Sequence[FoundSource],
+    schemas: AnyRegistry,
+    progress: ReadingProgress,
+    watch: ReadingWatch,
+) -> Summary:
     def count_bytes(number: int) -> None:
         progress.count_bytes(number)
         watch.metrics.count_bytes(number)

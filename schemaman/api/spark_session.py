@@ -62,8 +62,8 @@ def ingest_on_spark(
     spark = _open_session(workspace)
     from schemaman.spark.ingest import ingest  # the open session proves that pyspark is installed
 
-    stream, forms = workspace.settings.stream.value, workspace.settings.forms
-    return ingest(spark, found, registry, stream, schemas, keep_payload, progress, forms=forms)
+    destination = _build_destination(workspace, registry, schemas, keep_payload)
+    return ingest(spark, found, destination, progress, limit=workspace.settings.record_limit.value)
 
 
 def ingest_folder_on_spark(
@@ -73,9 +73,8 @@ def ingest_folder_on_spark(
     spark = _open_session(workspace)
     from schemaman.spark.ingest import ingest_folder  # the open session proves that pyspark is installed
 
-    settings = workspace.settings
-    stream, forms, limit = settings.stream.value, settings.forms, settings.record_limit.value
-    return ingest_folder(spark, found, registry, stream, schemas, keep_payload, forms=forms, limit=limit)
+    destination = _build_destination(workspace, registry, schemas, keep_payload)
+    return ingest_folder(spark, found, destination, workspace.settings.record_limit.value)
 
 
 def ingest_frame_on_spark(
@@ -97,8 +96,7 @@ def ingest_frame_on_spark(
     opened = (
         open_table(spark, source.name) if isinstance(source, SparkTable) else open_parquet(spark, source.path)
     )
-    stream, forms = workspace.settings.stream.value, workspace.settings.forms
-    return ingest_frame(opened, registry, stream, schemas, keep_payload, forms)
+    return ingest_frame(opened, _build_destination(workspace, registry, schemas, keep_payload))
 
 
 def ingest_topics_on_spark(
@@ -115,10 +113,18 @@ def ingest_topics_on_spark(
     spark = _open_session(workspace)
     from schemaman.spark.ingest import ingest_topics  # the open session proves that pyspark is installed
 
+    destination = _build_destination(workspace, registry, schemas, keep_payload)
+    return ingest_topics(spark, source, options, destination, since_ms, unread)
+
+
+def _build_destination(
+    workspace: Workspace, registry: Registry, schemas: SchemaLookup, keep_payload: bool
+) -> Any:
+    """Build a `Destination` for the stream and the forms of the settings; untyped as `_open_session`."""
+    from schemaman.spark.ingest import Destination  # the open session proves that pyspark is installed
+
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
-    return ingest_topics(
-        spark, source, options, registry, stream, schemas, keep_payload, forms, since_ms, unread
-    )
+    return Destination(registry, stream, schemas, keep_payload, forms)
 
 
 def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:

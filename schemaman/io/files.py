@@ -34,17 +34,22 @@ from schemaman.io.folders import (
     Kind,
     find_in_folder,
     find_kind,
+    is_data_file,
     is_data_name,
     list_data_files,
     list_endings,
+    order_file,
     sort_files,
 )
 from schemaman.io.line_ranges import LineRange
+from schemaman.io.remote_files import is_remote, list_addresses, measure_bytes, open_binary
 from schemaman.io.sink_files import (
     NoteSchema,
     SinkPlace,
     find_place,
+    name_keys,
     name_schema,
+    parse_place,
     read_avro_bodies,
     read_raw_records,
 )
@@ -91,7 +96,7 @@ class File:
     @property
     def bytes(self) -> int:
         """The size on disk; 0 for standard input."""
-        return 0 if self.path == STANDARD_INPUT else Path(self.path).stat().st_size
+        return 0 if self.path == STANDARD_INPUT else measure_bytes(self.path)
 
 
 def find_file(source: str) -> File:
@@ -103,10 +108,11 @@ def find_file(source: str) -> File:
     """
     if source == STANDARD_INPUT:
         return File(source, "lines")
-    if "://" in source:
-        raise BadReference(
-            f"{source}: this kind of address is not supported", hint="use a file, or kafka://BROKERS/TOPIC"
-        )
+    if is_remote(source):
+        found = _find_remote_files(source)
+        if len(found) > 1:
+            raise BadReference(f"{source}: there are several files of records", hint="name one of them")
+        return found[0]
     if not source:
         raise BadReference(
             "the name of a SOURCE is empty", hint="use a file, a folder, or - for standard input"
@@ -139,7 +145,9 @@ def find_files(source: str) -> tuple[File, ...]:
     A pattern has `*`, `?` or `[`; `**` stands for any folders. A folder with one `records.*` is that file.
     Otherwise its files are those of `list_data_files`. Raises like `find_file`.
     """
-    if source == STANDARD_INPUT or "://" in source or not source:
+    if is_remote(source):
+        return _find_remote_files(source)
+    if source == STANDARD_INPUT or not source:
         return (find_file(source),)
     path = Path(source)
     if has_magic(source) and not path.exists():
@@ -158,6 +166,32 @@ def find_files(source: str) -> tuple[File, ...]:
         if not below:
             raise
         return tuple(find_file(str(p)) for p in below)
+
+
+def _find_remote_files(address: str) -> tuple[File, ...]:
+    """Finds the files at an address, as `find_files` does, without an export of a registry beside them."""
+    names = list_addresses(address)
+    if address in names:
+        found = [address]
+    elif has_magic(address):
+        found = [name for name, below in names.items() if is_data_name(below.split("/"))]
+    else:
+        found = [name for name, below in names.items() if below.startswith("records.") and find_kind(below)]
+        if len(found) != 1:
+            found = [name for name, below in names.items() if is_data_file(below.split("/"))]
+    files = []
+    for name in sorted(found, key=lambda name: order_file(*name.rsplit("/", 1))):
+        folder, _, file_name = name.rpartition("/")
+        kind, place = find_kind(file_name), parse_place(file_name)
+        keys = f"{folder}/{name_keys(file_name)}"
+        if kind is not None and file_name != REGISTRY:
+            place = place if place is None or keys not in names else replace(place, keys=keys)
+            files.append(File(name, *kind, place=place))
+    if not files:
+        raise BadReference(
+            f"{address}: there are no files of records", hint=f"known endings: {list_endings()}"
+        )
+    return tuple(files)
 
 
 def read_records(
@@ -331,7 +365,7 @@ def _read_line_batches(
 
 
 def _read_later_range(path: str, line_range: LineRange) -> Iterator[bytes]:
-    with Path(path).open("rb") as data:
+    with open_binary(path) as data:
         data.seek(line_range.begin)
         end = None if line_range.end is None else line_range.end - line_range.begin
         yield from _cut_blocks(_read_stream(data, lambda _: None), end)
@@ -543,7 +577,7 @@ def _read_blocks(file: File, count_bytes: Callable[[int], None]) -> Iterator[byt
             raise UnreadableInput("-: standard input is closed", hint="pipe records into it, or name a file")
         yield from _require_text(file.path, stream.buffer)
         return
-    with Path(file.path).open("rb") as data:
+    with open_binary(file.path) as data:
         if file.packing:
             blocks = _read_stream(data, count_bytes)
             yield from _unpack_blocks(blocks, _choose_unpacker(file.packing), file.packing)
@@ -629,7 +663,7 @@ def _load_parquet(path: str) -> Any:
     except ImportError as error:
         raise EngineUnavailable("Parquet files need pyarrow", hint=install_hint("parquet")) from error
     try:
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(open_binary(path) if is_remote(path) else path)
     except (OSError, ValueError) as error:
         raise UnreadableInput(
             f"{path}: not a complete Parquet file ({error})",
@@ -656,7 +690,7 @@ def _read_parquet(
 ) -> Iterator[Record | UnreadableItem | RowBatch]:
     """Reads rows in batches; rows with headers are read one by one."""
     file = _open_parquet(path)
-    row_bytes = Path(path).stat().st_size / max(file.metadata.num_rows, 1)
+    row_bytes = measure_bytes(path) / max(file.metadata.num_rows, 1)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
     numbers = _number_rows(file.metadata, groups)
     check = partial(_check_plain_row, path, limit=limit)

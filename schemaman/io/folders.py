@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from schemaman.errors import BadReference, UnreadableInput
-from schemaman.io.sink_files import find_place, is_beside_values
+from schemaman.io.sink_files import is_beside_values, parse_place
 
 REGISTRY = "registry.json"
 """The file name of a schema registry's export beside records."""
@@ -80,11 +80,17 @@ def list_data_files(folder: Path) -> list[Path]:
     """
     found = []
     for path in folder.rglob("*"):
-        is_lines = path.name.endswith(_LOOSE) and not path.name.startswith("records.")
-        is_data = path.name.endswith((".parquet", ".avro")) or is_lines or find_place(path) is not None
-        if is_data and is_data_name(path.relative_to(folder).parts) and path.is_file():
+        if is_data_file(path.relative_to(folder).parts) and path.is_file():
             found.append(path)
     return sort_files(found)
+
+
+def is_data_file(parts: Sequence[str]) -> bool:
+    """Returns whether the parts of a path below a folder are those of a data file."""
+    name = parts[-1]
+    is_lines = name.endswith(_LOOSE) and not name.startswith("records.")
+    is_data = name.endswith((".parquet", ".avro")) or is_lines or parse_place(name) is not None
+    return is_data and is_data_name(parts)
 
 
 def is_data_name(parts: Sequence[str]) -> bool:
@@ -94,14 +100,15 @@ def is_data_name(parts: Sequence[str]) -> bool:
 
 def sort_files(paths: Iterable[Path]) -> list[Path]:
     """Sorts files by folder and name; those of sinks by topic, partition and offset."""
+    return sorted(paths, key=lambda path: order_file(str(path.parent), path.name))
 
-    def order(path: Path) -> tuple[str, str, int, int, str]:
-        place = find_place(path)
-        if place is None:
-            return (str(path.parent), "", 0, 0, path.name)
-        return (str(path.parent), place.topic, place.partition, place.first, path.name)
 
-    return sorted(paths, key=order)
+def order_file(folder: str, name: str) -> tuple[str, str, int, int, str]:
+    """Returns what files are ordered by."""
+    place = parse_place(name)
+    if place is None:
+        return (folder, "", 0, 0, name)
+    return (folder, place.topic, place.partition, place.first, name)
 
 
 def find_kind(name: str) -> tuple[Kind, Literal["", ".gz", ".zst"]] | None:

@@ -17,8 +17,8 @@ from typing import Any
 from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
 from schemaman.plugins import install_hint
-from schemaman.settings import is_secret
 from schemaman.store.offsets import Partition, Ranges, find_missing
+from schemaman.store.urls import is_secret
 
 SCHEME = "kafka://"
 _TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")

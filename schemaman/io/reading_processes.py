@@ -35,6 +35,7 @@ from schemaman.ingest.chunks import (
 from schemaman.ingest.probe import Prober
 from schemaman.io.files import STANDARD_INPUT, File, read_batches
 from schemaman.io.line_ranges import LineRange, split_into_ranges
+from schemaman.io.remote_files import is_remote
 
 PARALLEL_FROM_BYTES = 768 * 2**20
 """The size from which several processes read a file: a smaller one is read in about a second."""
@@ -64,6 +65,7 @@ def count_cores() -> int:
 def is_divisible(file: File) -> bool:
     """Returns whether ranges of a file can be read: lines that are not compressed, without a file of keys."""
     is_plain = file.kind == "lines" and not file.packing and file.path != STANDARD_INPUT
+    is_plain = is_plain and not is_remote(file.path)
     has_keys = file.place is not None and file.place.keys is not None
     return is_plain and not has_keys
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 from uuid import UUID
@@ -18,6 +18,7 @@ from schemaman.debezium.converters.avro_container import read_container
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers, SchemaId
 from schemaman.errors import UnreadableInput
+from schemaman.io.remote_files import open_binary
 
 NoteSchema = Callable[[SchemaId, str], None]
 """Is called with the id and the text of each schema that stands in a file."""
@@ -49,22 +50,31 @@ class SinkPlace:
 
 
 def find_place(path: Path) -> SinkPlace | None:
-    """Finds the place in the name of a file; None for another name.
+    """Finds the place in the name of a file, and its file of keys; None for another name."""
+    place, keys = parse_place(path.name), name_keys(path.name)
+    if place is None or keys is None or not path.with_name(keys).is_file():
+        return place
+    return replace(place, keys=str(path.with_name(keys)))
+
+
+def name_keys(name: str) -> str | None:
+    """Returns the name of the file of keys beside a file of values; None if its format has no such file."""
+    keys = _KEYS.sub(".keys", name, count=1)
+    return None if keys == name else keys
+
+
+def parse_place(name: str) -> SinkPlace | None:
+    """Parses the place in the name of a file; None for another name.
 
     Source: Confluent S3 sink `TOPIC+PARTITION+OFFSET.EXTENSION`, keys in `….keys.EXTENSION`
     (`store.kafka.keys`); HDFS sink `TOPIC+PARTITION+FIRST+LAST.EXTENSION`.
     """
-    found = _NAME.fullmatch(path.name)
+    found = _NAME.fullmatch(name)
     if found is None:
         return None
-    keys = path.with_name(_KEYS.sub(".keys", path.name, count=1))
     last = found["last"]
     return SinkPlace(
-        found["topic"],
-        int(found["partition"]),
-        int(found["first"]),
-        None if last is None else int(last),
-        str(keys) if keys.name != path.name and keys.is_file() else None,
+        found["topic"], int(found["partition"]), int(found["first"]), None if last is None else int(last)
     )
 
 
@@ -122,6 +132,6 @@ def name_schema(text: str, side: Literal["key", "value"], note_schema: NoteSchem
 
 def _open(path: str) -> BinaryIO:
     try:
-        return Path(path).open("rb")
+        return open_binary(path)
     except OSError as error:
         raise UnreadableInput(f"{path}: {error.strerror or error}") from error

@@ -22,13 +22,13 @@ from schemaman.debezium.records import Record, hash_record
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UnreadableInput, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
-from schemaman.ingest.ingest import Intake, Summary
+from schemaman.ingest.ingest import Summary
 from schemaman.ingest.line_batches import Row as MessageRow
 from schemaman.ingest.line_batches import RowBatch, UnreadableItem, parse_items
-from schemaman.registry import Registry
-from schemaman.spark.ingest import Row, scan_segments
+from schemaman.spark.ingest import Destination, Row, scan_segments
 from schemaman.spark.record_source import SCHEMA, build_row, count_slots, forget_jars, parse_bytes
 from schemaman.spark.session import find_first_line, is_classic
+from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.spark.streaming.micro_batch import list_rows, read_records, select_raw_columns
 from schemaman.store.offsets import Partition, Ranges
 
@@ -44,14 +44,7 @@ _MOST_TASKS = 100_000
 """More tasks mean that Spark does not know the size: it estimates 8 EB (`spark.sql.defaultSizeInBytes`)."""
 
 
-def ingest_frame(
-    records: DataFrame,
-    registry: Registry,
-    stream: str,
-    schemas: SchemaLookup,
-    keep_payload: bool = False,
-    forms: Forms = AUTO,
-) -> Summary:
+def ingest_frame(records: DataFrame, destination: Destination) -> Summary:
     """Read a data frame into the history, in one transaction; classic sessions and Spark Connect.
 
     The records may be in any order and in any partitions, and some of them twice. Each task returns the runs
@@ -70,7 +63,7 @@ def ingest_frame(
             "a streaming data frame has no end",
             hint="use spark.read, or stream.writeStream.foreachBatch(schemaman.spark.LakeSink(…))",
         )
-    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+    schemas, forms, intake = destination.schemas, destination.forms, destination.open_intake()
     ranges = intake.known.ranges
     unread = pack_partitions(skip_known(select_raw_columns(records), ranges))
     known = intake.known.load_hashes() if ranges else KnownOffsets()
@@ -224,6 +217,6 @@ def _build_record(number: int, row: MessageRow) -> Record:
 def _collect(records: DataFrame, scanner: FrameScanner) -> list[Row]:
     try:
         rows = records.mapInArrow(scanner, SCHEMA).collect()
-    except PySparkException as error:
-        raise CouldNotDo(f"the Spark job that reads the data frame failed: {error}") from error
+    except RAISED as error:
+        raise make_job_failure(error, "reads the data frame") from error
     return [(number, 0, bytes(row["take"])) for number, row in enumerate(rows)]

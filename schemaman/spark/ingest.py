@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
@@ -31,6 +30,7 @@ from schemaman.registry import Registry
 from schemaman.spark.record_source import (
     SCHEMA,
     PartScanner,
+    SourcePart,
     TopicPart,
     choose_task_bytes,
     choose_task_offsets,
@@ -38,40 +38,59 @@ from schemaman.spark.record_source import (
     split_file,
     split_spans,
 )
+from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.store.offsets import Partition, Ranges, find_missing
 
 Row = tuple[int, int, bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The stream of a registry that receives records, and how their bytes are decoded.
+
+    `schemas` must be picklable, since executors decode too. `keep_payload` is as in
+    `schemaman.ingest.ingest.ingest`.
+    """
+
+    registry: Registry
+    stream: str
+    schemas: SchemaLookup
+    keep_payload: bool = False
+    forms: Forms = AUTO
+
+    def open_intake(self) -> Intake:
+        """Open an intake, which knows the offsets that the stream has now."""
+        return Intake(
+            self.registry, self.stream, self.schemas, keep_payload=self.keep_payload, forms=self.forms
+        )
+
+
 def ingest(
     spark: SparkSession,
     files: Sequence[File],
-    registry: Registry,
-    stream: str,
-    schemas: SchemaLookup,
-    keep_payload: bool = False,
+    destination: Destination,
     progress: Callable[[Summary], None] | None = None,
     size: int = CHUNK,
-    forms: Forms = AUTO,
+    limit: int = RECORD_LIMIT,
 ) -> Summary:
     """Read files into the history of a stream, with the result of successive local `ingest` calls.
 
-    Executors must be able to open the files, and `schemas` must be picklable. Raises as
-    `schemaman.ingest.ingest.ingest`, and:
+    Executors must be able to open the files. Raises as `schemaman.ingest.ingest.ingest`, and:
 
         CouldNotDo: the Spark job failed.
         UsageError: only this process can read a source.
     """
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("the Spark engine cannot read standard input", hint="use --engine local")
-    known = KnownOffsets(*registry.known_offsets(stream)).load_hashes()
-    found = _scan_files(spark, files, PartScanner((), (), known, schemas, size, forms))
+    known = destination.open_intake().known.load_hashes()
+    scanner = PartScanner((), (), known, destination.schemas, size, destination.forms)
+    found = _scan_files(spark, files, scanner, limit)
     summary = Summary()
     for file, takes in zip(files, found, strict=True):
-        intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+        intake = destination.open_intake()
         if _is_overtaken(takes, known, intake.known):
-            now = intake.known.load_hashes()
-            (takes,) = _scan_files(spark, [file], PartScanner((), (), now, schemas, size, forms))
+            scanner = replace(scanner, known=intake.known.load_hashes())
+            (takes,) = _scan_files(spark, [file], scanner, limit)
         for taken in takes:
             intake.enter(taken)
             if progress is not None:
@@ -81,42 +100,24 @@ def ingest(
 
 
 def ingest_folder(
-    spark: SparkSession,
-    files: Sequence[File],
-    registry: Registry,
-    stream: str,
-    schemas: SchemaLookup,
-    keep_payload: bool = False,
-    progress: Callable[[Summary], None] | None = None,
-    forms: Forms = AUTO,
-    limit: int = RECORD_LIMIT,
+    spark: SparkSession, files: Sequence[File], destination: Destination, limit: int = RECORD_LIMIT
 ) -> Summary:
     """Read the files of a folder into the history as one source, in one transaction.
 
     The records may be in any order of files. Files whose offsets overlap are read one after the other.
     Raises as `ingest`.
     """
-    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
     parts = [part for file in files for part in split_file(file, limit=limit)]
     tasks = pack_parts(parts, choose_task_bytes(spark, sum(part.bytes for part in parts)))
-    known = intake.known.load_hashes()
-    scanner = PartScanner(parts, tasks, known, schemas, CHUNK, forms, is_one_source=True)
-    taken = scan_segments(_run_scanner(spark, scanner), schemas, forms)
-    if taken is None:
-        return ingest(spark, files, registry, stream, schemas, keep_payload, progress, forms=forms)
-    intake.enter(taken)
-    return intake.summary
+    done = _ingest_parts(spark, parts, tasks, destination, destination.open_intake())
+    return ingest(spark, files, destination, limit=limit) if done is None else done
 
 
 def ingest_topics(
     spark: SparkSession,
     source: Topics,
     options: Mapping[str, str],
-    registry: Registry,
-    stream: str,
-    schemas: SchemaLookup,
-    keep_payload: bool = False,
-    forms: Forms = AUTO,
+    destination: Destination,
     since_ms: int | None = None,
     unread: dict[Partition, int] | None = None,
 ) -> Summary:
@@ -127,17 +128,30 @@ def ingest_topics(
 
         CouldNotDo: the Spark job failed.
     """
-    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+    intake = destination.open_intake()
     spans = list_spans(source, options, intake.known.ranges, since_ms, unread)
     most = choose_task_offsets(spark, sum(span.end - span.start for span in spans))
     pairs = tuple(options.items())
     parts = [TopicPart(source, span, pairs) for span in split_spans(spans, most)]
-    tasks = _pack_spans(parts, most)
-    known = intake.known.load_hashes()
+    done = _ingest_parts(spark, parts, _pack_spans(parts, most), destination, intake)
+    if done is None:
+        raise CouldNotDo(f"{source}: two tasks have read the same offsets", hint="run the command again")
+    return done
+
+
+def _ingest_parts(
+    spark: SparkSession,
+    parts: Sequence[SourcePart],
+    tasks: Sequence[tuple[int, ...]],
+    destination: Destination,
+    intake: Intake,
+) -> Summary | None:
+    """Scan the parts of one source and record them; None if the records must be sorted first."""
+    schemas, forms, known = destination.schemas, destination.forms, intake.known.load_hashes()
     scanner = PartScanner(parts, tasks, known, schemas, CHUNK, forms, is_one_source=True)
     taken = scan_segments(_run_scanner(spark, scanner), schemas, forms)
     if taken is None:
-        raise CouldNotDo(f"{source}: two tasks have read the same offsets", hint="run the command again")
+        return None
     intake.enter(taken)
     return intake.summary
 
@@ -164,9 +178,11 @@ def _pack_spans(parts: Sequence[TopicPart], most: int) -> list[tuple[int, ...]]:
     return [tuple(task) for task in tasks]
 
 
-def _scan_files(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> list[list[ChunkPart]]:
+def _scan_files(
+    spark: SparkSession, files: Sequence[File], scanner: PartScanner, limit: int
+) -> list[list[ChunkPart]]:
     """Scan each file, chunk by chunk."""
-    pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file)]
+    pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file, limit=limit)]
     parts = [part for _, part in pieces]
     tasks = pack_parts(parts, choose_task_bytes(spark, sum(part.bytes for part in parts)))
     rows = _run_scanner(spark, replace(scanner, parts=parts, tasks=tasks))
@@ -183,11 +199,8 @@ def _run_scanner(spark: SparkSession, scanner: PartScanner) -> list[Row]:
         return []
     try:
         rows = spark.range(0, size, 1, size).mapInArrow(scanner, SCHEMA).collect()
-    except PySparkException as error:
-        raise CouldNotDo(
-            f"the Spark job that reads the files failed: {error}",
-            hint="--engine local reads without Spark",
-        ) from error
+    except RAISED as error:
+        raise make_job_failure(error, "reads the records", "--engine local reads without Spark") from error
     return [(row["part"], row["chunk"], bytes(row["take"])) for row in rows]
 
 

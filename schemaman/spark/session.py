@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 
 from schemaman.errors import EngineUnavailable
 from schemaman.plugins import install_hint
-from schemaman.settings import is_secret
-from schemaman.store.urls import without_password
+from schemaman.store.urls import is_secret, without_password
 
 try:
     from pyspark import SparkConf, SparkContext

@@ -11,7 +11,7 @@ import re
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from schemaman.errors import SessionLost, StatementConflict, StatementFailed
+from schemaman.errors import CouldNotDo, SessionLost, StatementConflict, StatementFailed
 from schemaman.spark.versions import read_condition
 from schemaman.store.urls import without_secrets
 
@@ -60,6 +60,13 @@ def make_failure(error: Exception, statement: str) -> StatementFailed:
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
     # An unreachable catalogue is named by its address, which may contain secrets.
     return kind(f"{_abbreviate_statement(statement)}: {without_secrets(line)}")
+
+
+def make_job_failure(error: Exception, work: str, hint: str | None = None) -> CouldNotDo:
+    """The error of a job: the text of Spark, or the first line of a Java error, as of a killed worker."""
+    java = isinstance(error, Py4JJavaError)
+    text = next(iter(_find_text(error).splitlines()), "") if java else str(error)
+    return CouldNotDo(f"the Spark job that {work} failed: {without_secrets(text)}", hint=hint)
 
 
 def _find_text(error: Exception) -> str:

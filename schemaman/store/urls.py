@@ -16,6 +16,16 @@ _PARAMETER = re.compile(
 """Among the parameters of an address: `?password=…`, or libpq's `host=… password=…`."""
 
 _PORT = re.compile(r"(?<=//)([^:/@\s]*):\d+(?=[/?])")
+_SECRET = re.compile(
+    r"secret|password|passphrase|token|credential|user\.info|\.pem$|assertion|access.?key|account.?key"
+    r"|authorization",
+    re.IGNORECASE,
+)
+
+
+def is_secret(name: str) -> bool:
+    """Returns whether the name of an option denotes a secret."""
+    return _SECRET.search(name) is not None
 
 
 def without_password(address: str) -> str:

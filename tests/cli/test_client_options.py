@@ -9,8 +9,8 @@ import pytest
 
 from schemaman.api.client_options import read_client_options
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.settings import SettingsFile, is_secret, read_settings
-from schemaman.store.urls import has_password, without_password
+from schemaman.settings import SettingsFile, read_settings
+from schemaman.store.urls import has_password, is_secret, without_password
 from schemaman_cli.main import main
 
 

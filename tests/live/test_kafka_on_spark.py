@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,8 @@ import pytest
 from confluent_kafka import Producer
 
 import schemaman as sm
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.errors import CouldNotDo, UnreadableInput
 from schemaman.ingest.ingest import Summary, ingest
 from schemaman.io import kafka
 from schemaman.io.schema_registry import NO_REGISTRY
@@ -16,9 +21,15 @@ from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
+from tests.live.broker import settled_in
+from tests.live.process import free_port
 from tests.live.secured import Secured
 from tests.live.test_kafka import create, send
-from tests.support.recordings import recorded
+from tests.live.test_outage import RUN, of_orders
+from tests.spark.killing_schemas import KillingSchemas
+from tests.support.certificates import self_signed
+from tests.support.checkout import PROOF
+from tests.support.recordings import recorded, registry
 
 pytestmark = pytest.mark.spark
 
@@ -35,8 +46,9 @@ class Reader:
         records = kafka.read_records(self.source, self.options, self.registry.offsets("main"))
         return ingest(records, self.registry, "main", NO_REGISTRY)
 
-    def read_there(self, spark: Any) -> Summary:
-        return pipeline.ingest_topics(spark, self.source, self.options, self.registry, "main", NO_REGISTRY)
+    def read_there(self, spark: Any, schemas: SchemaLookup = NO_REGISTRY) -> Summary:
+        destination = pipeline.Destination(self.registry, "main", schemas)
+        return pipeline.ingest_topics(spark, self.source, self.options, destination)
 
     @property
     def log(self) -> list[LogEntry]:
@@ -89,3 +101,29 @@ def test_the_data_source_reads_topics(spark: Any, broker: str, tmp_path: Path) -
     records = frame.load(f"kafka://{broker}/frame.*")
     with sm.open(tmp_path / "s.db", create=True) as registry:
         assert registry.ingest(records).new == len(recorded("postgres/shop-json"))
+
+
+@pytest.mark.parametrize("lookup", range(150, 2150, 200) if PROOF else [700])
+def test_a_broker_that_is_killed_amid_tasks_and_restarted(spark: Any, tmp_path: Path, lookup: int) -> None:
+    broker = settled_in(tmp_path, Secured(f"127.0.0.1:{free_port()}", self_signed(tmp_path)))
+    slowly = {"queued.max.messages.kbytes": "1", "fetch.message.max.bytes": "1000"}
+    there = Reader(kafka.find_topics(f"kafka://{broker.address}/orders"), slowly)
+    here, records = Registry(MemoryStore(lambda: 0), lambda: 0), of_orders("orders")
+    ingest(records, here, "main", registry(RUN))
+    with ThreadPoolExecutor(1) as pool:
+        with broker.up() as server:
+            create(broker.address, "orders")
+            send(broker.address, records)
+            killing = KillingSchemas(registry(RUN), tmp_path / "armed", lookup, pid=server.pid)
+            reading = pool.submit(there.read_there, spark, killing)
+            while killing.armed.exists() and not reading.done():
+                time.sleep(0.02)
+            server.stop(signal.SIGKILL)
+        assert not killing.armed.exists()
+        with broker.up():
+            try:
+                reading.result()
+            except (CouldNotDo, UnreadableInput):
+                assert there.registry.offsets("main") == {}
+                there.read_there(spark, registry(RUN))
+    assert (there.registry.tables(), there.registry.offsets("main")) == (here.tables(), here.offsets("main"))

@@ -24,6 +24,7 @@ from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
+from schemaman.spark.ingest import Destination
 from schemaman.spark.session import is_classic, require_server
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.memory import MemoryStore
@@ -237,8 +238,8 @@ def test_a_frame_on_the_server_is_read(far: Far, monkeypatch: pytest.MonkeyPatch
     frame = far.spark.createDataFrame(rows, RAW)
     assert pack_partitions(frame) is frame
     found, expected = Registry(MemoryStore(lambda: 0), lambda: 0), Registry(MemoryStore(lambda: 0), lambda: 0)
-    assert ingest_frame(frame.repartition(3), found, "main", NO_REGISTRY).new == len(records)
+    assert ingest_frame(frame.repartition(3), Destination(found, "main", NO_REGISTRY)).new == len(records)
     plain = [replace(r, timestamp_ms=None, headers=()) for r in records]
     ingest(plain, expected, "main", NO_REGISTRY)
     assert found.tables() == expected.tables()
-    assert ingest_frame(frame, found, "main", NO_REGISTRY).new == 0
+    assert ingest_frame(frame, Destination(found, "main", NO_REGISTRY)).new == 0

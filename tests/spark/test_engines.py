@@ -55,7 +55,9 @@ def read_there(spark, sources: Sequence[str], size: int) -> Result:
     store = MemoryStore(lambda: 0)
     found = [files.find_file(source) for source in sources]
     registry = Registry(store, lambda: 0)
-    summary = pipeline.ingest(spark, found, registry, "main", schemas(sources[0]), size=size)
+    summary = pipeline.ingest(
+        spark, found, pipeline.Destination(registry, "main", schemas(sources[0])), size=size
+    )
     return summary, list(store.read())
 
 
@@ -118,13 +120,23 @@ def test_files_that_overlap_and_files_that_are_damaged(spark, torn):
     assert summary.known > 100
 
 
+def test_a_record_over_the_limit_is_a_reject_of_both(spark):
+    file, limit = files.find_file(str(CAPTURES / "postgres/shop-json")), 4000
+    stores = MemoryStore(lambda: 0), MemoryStore(lambda: 0)
+    here, there = (Registry(store, lambda: 0) for store in stores)
+    summary = local.ingest(files.read_records(file, limit=limit), here, "main", schema_registry.NO_REGISTRY)
+    destination = pipeline.Destination(there, "main", schema_registry.NO_REGISTRY)
+    assert pipeline.ingest(spark, [file], destination, limit=limit) == summary
+    assert list(stores[0].read()) == list(stores[1].read())
+    assert 0 < summary.rejects < 582
+
+
 def test_what_is_known_is_not_read_again(spark):
     file = files.find_file(str(CAPTURES / "postgres/shop-json"))
     store = MemoryStore(lambda: 0)
     registry = Registry(store, lambda: 0)
-    read_twice = [
-        pipeline.ingest(spark, [file], registry, "main", schema_registry.NO_REGISTRY) for _ in range(2)
-    ]
+    destination = pipeline.Destination(registry, "main", schema_registry.NO_REGISTRY)
+    read_twice = [pipeline.ingest(spark, [file], destination) for _ in range(2)]
     assert [s.new for s in read_twice] == [582, 0]
     assert store.end() == len(read_here([file.path], 50_000)[1])
 
@@ -148,11 +160,7 @@ def test_refusals_come_back_as_they_are(spark, tmp_path, change, error):
 
 
 def test_standard_input_cannot_be_read_by_executors(spark):
+    registry = Registry(MemoryStore(lambda: 0), lambda: 0)
+    destination = pipeline.Destination(registry, "main", schema_registry.NO_REGISTRY)
     with pytest.raises(UsageError, match="standard input"):
-        pipeline.ingest(
-            spark,
-            [files.find_file("-")],
-            Registry(MemoryStore(lambda: 0), lambda: 0),
-            "main",
-            schema_registry.NO_REGISTRY,
-        )
+        pipeline.ingest(spark, [files.find_file("-")], destination)

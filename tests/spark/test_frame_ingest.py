@@ -21,6 +21,7 @@ from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.spark import frame_ingest, require_data_sources
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
+from schemaman.spark.ingest import Destination
 from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.log import LogEntry
@@ -44,7 +45,7 @@ def _read_time(record: sm.Record) -> datetime | None:
 
 def read_frame(frame: Any) -> Result:
     store = MemoryStore(lambda: 0)
-    summary = ingest_frame(frame, Registry(store, lambda: 0), "main", NO_REGISTRY)
+    summary = ingest_frame(frame, Destination(Registry(store, lambda: 0), "main", NO_REGISTRY))
     return summary, list(store.read())
 
 
@@ -77,14 +78,14 @@ def test_what_the_history_knows_is_filtered_out(spark: Any, monkeypatch: pytest.
     registry = Registry(store, lambda: 0)
     early = [record for record in SHOP if record.offset < 60]
     ingest(early, registry, "main", NO_REGISTRY)
-    again = ingest_frame(frame, registry, "main", NO_REGISTRY)
+    again = ingest_frame(frame, Destination(registry, "main", NO_REGISTRY))
     assert again.new == len(SHOP) - len(early)
     assert again.read < len(SHOP)
     other = Registry(MemoryStore(lambda: 0), lambda: 0)
     ingest(early, other, "main", NO_REGISTRY)
     ingest(SHOP, other, "main", NO_REGISTRY)
     assert registry.tables() == other.tables()
-    assert ingest_frame(frame, registry, "main", NO_REGISTRY).new == 0
+    assert ingest_frame(frame, Destination(registry, "main", NO_REGISTRY)).new == 0
 
 
 def write_folder(folder: Path, pieces: int) -> None:

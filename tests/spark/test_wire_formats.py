@@ -72,7 +72,9 @@ def test_the_log_is_the_same_in_every_framing(
             if engine == "local":
                 summary = local.ingest(files.read_records(file), desk, "main", schemas, forms=forms)
             else:
-                summary = pipeline.ingest(spark, [file], desk, "main", schemas, forms=forms)
+                summary = pipeline.ingest(
+                    spark, [file], pipeline.Destination(desk, "main", schemas, forms=forms)
+                )
             told.append((summary, list(store.read())))
     assert told[0] == told[1]
     assert told[0][0].observations > 20
@@ -83,5 +85,6 @@ def test_a_registry_that_does_not_answer_stops_executors_too(spark: Any, tmp_pat
     with serving(ENTRIES) as served:
         served.down = True
         schemas = open_registry(served.url, {"max.retries": "0"})
+        destination = pipeline.Destination(Registry(MemoryStore(lambda: 0), lambda: 0), "main", schemas)
         with pytest.raises(RegistryUnavailable, match="answers 500"):
-            pipeline.ingest(spark, [file], Registry(MemoryStore(lambda: 0), lambda: 0), "main", schemas)
+            pipeline.ingest(spark, [file], destination)

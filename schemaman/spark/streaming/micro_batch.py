@@ -14,18 +14,18 @@ from typing import Any
 
 import pyarrow as arrow
 import pyarrow.compute as compute
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import CouldNotDo, UsageError
+from schemaman.errors import UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.ingest.line_batches import Item, Row, RowBatch
 from schemaman.registry import Registry
+from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.spark.versions import collect_arrow
 from schemaman.store.edge_hashes import Extents
 
@@ -145,8 +145,8 @@ def _find_extents(batch: DataFrame) -> Extents:
     )
     try:
         return {(row["topic"], row["partition"]): (row["first"], row["last"]) for row in found.collect()}
-    except PySparkException as error:
-        raise CouldNotDo(f"the Spark job that reads the batch failed: {error}") from error
+    except RAISED as error:
+        raise make_job_failure(error, "reads the batch") from error
 
 
 def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[ChunkPart]:
@@ -155,8 +155,8 @@ def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterat
         return
     try:
         rows = batch.mapInArrow(scanner, _TAKES).collect()
-    except PySparkException as error:
-        raise CouldNotDo(f"the Spark job that scans the batch failed: {error}") from error
+    except RAISED as error:
+        raise make_job_failure(error, "scans the batch") from error
     yield from (pickle.loads(row["take"]) for row in rows)
 
 
