@@ -77,7 +77,7 @@ def test_a_table_beyond_max_scan_keeps_its_key_and_only_rows_of_the_next_key_wai
     sink.take([told(2, {"id": 1, "n": 1}, "u"), *second.records])
     waiting = sink.withheld()
     assert set(waiting) == (set() if is_read else {("srv.public.t", 0, 3), ("srv.public.t", 0, 4)})
-    assert all("would be read, and max_scan is 1 bytes" in reason for reason in waiting.values())
+    assert all("would be read, and max_scan is 1 byte" in reason for reason in waiting.values())
     sink.policy = Policy(profile="autopilot")
     sink.take([])
     assert list_living(sink, "id", "n") == [(1, 1), (3, 3), (9, 2)]

@@ -146,7 +146,7 @@ def test_what_is_larger_than_the_bound_waits_and_is_filled_once_it_may_be(store:
     bounded = replace(FILLING, max_rewrite="1")
     lake = MemorySink(store, lambda _: None, "iceberg", bounded, lambda _: False)
     take(lake, [*KEYED, *LOG], 9)
-    assert any("300 bytes would be rewritten, and max_rewrite is 1 bytes" in note for note in lake.notes)
+    assert any("300 bytes would be rewritten, and max_rewrite is 1 byte" in note for note in lake.notes)
     assert len(lake.lake()[1].rows) == 3
     lake.policy = replace(FILLING, max_rewrite="1GB")
     take(lake, [keyless(9, {"id": 8, "n": 2})], 1)
