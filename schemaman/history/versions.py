@@ -339,7 +339,8 @@ class TableHistory(DisplayedValue):
 
     def __getitem__(self, number: int) -> SchemaVersion:
         """The version of that number. Raises `UnknownName`."""
-        places = (number - 1,) if 0 < number <= len(self.versions) else ()
+        is_near = isinstance(number, int) and 0 < number <= len(self.versions)
+        places = (number - 1,) if is_near else ()
         near = (self.versions[place] for place in places)
         found = next((v for v in chain(near, self.versions) if v.number == number), None)
         if found is None:

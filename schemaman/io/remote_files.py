@@ -87,7 +87,9 @@ def _open_system(address: str) -> tuple[Any, str]:
     try:
         system, name = url_to_fs(address)
     except ImportError as error:
-        raise EngineUnavailable(f"{address} needs another package: {error}") from error
+        raise EngineUnavailable(
+            f"{address} needs another package: {error}", hint="install that package, and read it again"
+        ) from error
     except ValueError as error:
         raise BadReference(
             f"{address}: this kind of address is not supported", hint="use a file, or kafka://BROKERS/TOPIC"
