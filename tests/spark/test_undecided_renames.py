@@ -45,7 +45,7 @@ def test_each_value_is_right_once_all_renames_are_answered(
         answered = source.answer(registry.store, decisions)  # type: ignore[arg-type]
         decisions = answered
         sink(_make_frame(spark, list(source.touch())), len(reports))
-        assert not any(each.blocked for report in reports for each in report.tables)
+        assert [each.blocked for report in reports for each in report.tables if each.blocked] == []
         assert not any(report.waiting or report.rejected for report in reports)
         assert (len(decisions.renames), len(decisions.not_renames)) > (0, 0)
         for table in registry.store.tables():
