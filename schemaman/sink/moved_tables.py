@@ -143,7 +143,7 @@ class TableMover:
         """
         if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
             return False
-        tables = list_successors(self._inspect, address)
+        tables = list_successors(self._inspect, address, str(history.table))
         if not tables:
             return self.find_moved_table(history, end, address) is None
         lake = tables[-1].lake
@@ -174,7 +174,7 @@ class TableMover:
         kind: ChangeKind = "drop-table" if end.kind == "dropped" else "rename-table"
         if not self._is_automatic(history.table, kind) or end.incarnation == history.latest.incarnation:
             return None
-        for each in list_successors(self._inspect, address):
+        for each in list_successors(self._inspect, address, str(history.table)):
             if find_incarnation(each.lake, history) == end.incarnation:
                 return None  # the table could not move: it takes its rows where it is
         moved = self.find_moved_table(history, end, address)

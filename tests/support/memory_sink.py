@@ -290,7 +290,8 @@ class MemorySink:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
         lake = self.open_lake()
-        found = list_successors(partial(lake.inspect, format=self.format), lake_table)
+        inspect = partial(lake.inspect, format=self.format)
+        found = list_successors(inspect, lake_table, str(question.table))
         kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
         there = [row[ORDER] for each in found for row in self.tables[each.address].rows.values()]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
