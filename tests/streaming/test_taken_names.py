@@ -34,7 +34,8 @@ def test_a_successor_takes_no_name_that_a_table_of_the_source_has(lake: MemorySi
         lake.take(batch)
     assert (lake.withheld(), lake.stopped) == ({}, set())
     rows: dict[tuple[str, ...], list[int]] = {("id", "n"): [], ("id", "v"): []}
-    for table in filter(lambda table: table.live is not None, lake.tables.values()):
+    for table in lake.tables.values():
+        assert table.live is not None
         rows[table.live.schema.names[:2]] += [row["id"] for row in table.read() if not row[DELETED]]
     assert {names: sorted(ids) for names, ids in rows.items()} == {
         ("id", "n"): [1, 2, 3, 4, 5],
