@@ -16,6 +16,7 @@ from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import now_ms
 from schemaman.errors import UsageError
 from schemaman.history.decisions import (
+    ENDED,
     Answer,
     Confirmation,
     Decision,
@@ -78,7 +79,8 @@ def decide(
     Or state that TABLE became the table NEW (rename-table), or that it did not.
 
     A nested field is named by its path, such as address.street. A FACT is key, nullable:COLUMN or
-    type:COLUMN. TABLE may name a version, such as orders@5 (default: the newest version with that question).
+    type:COLUMN; ended leaves out late rows of a table that was dropped or renamed. TABLE may name a version,
+    such as orders@5 (default: the newest version with that question).
     The answer is added to schemaman.decisions.toml. Commit that file.
     """
     reference = _parse_table(table)
@@ -171,7 +173,8 @@ def _make_decision(
     if answer == "confirm":
         if len(words) != 1:
             raise UsageError("confirm takes one FACT", hint="schemaman decide confirm orders key")
-        chosen = _find_provisional_version(history, version, words[0])
+        find = _find_ended_version if words[0] == ENDED else _find_provisional_version
+        chosen = find(history, version, words[0])
         return Confirmation(table, words[0], chosen.id, format_coordinates(chosen.at))
     if len(words) != 2:
         raise UsageError(f"{answer} takes two columns", hint=f"schemaman decide {answer} orders note remark")
@@ -227,6 +230,20 @@ def _find_provisional_version(
         where = history.table if version is None else f"{history.table}@{version.number}"
         hint = f"provisional facts: {', '.join(facts)}" if facts else "all its facts are confirmed"
         raise UsageError(f"{fact} is not a provisional fact of {where}", hint=hint)
+    return found
+
+
+def _find_ended_version(history: TableHistory, version: SchemaVersion | None, _: str) -> SchemaVersion:
+    """Find the version of a table that is gone: the named one, or the newest."""
+    gone = {e.incarnation for e in history.events if e.kind in ("dropped", "renamed")}
+    asked = history.versions if version is None else (version,)
+    found = next((v for v in reversed(asked) if v.incarnation in gone), None)
+    if found is None:
+        where = history.table if version is None else f"{history.table}@{version.number}"
+        raise UsageError(
+            f"no record says that the table of {where} was dropped or renamed",
+            hint=f"schemaman history {quote_word(str(history.table))} shows the versions",
+        )
     return found
 
 

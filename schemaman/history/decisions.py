@@ -55,9 +55,16 @@ class NotRename:
     began: str = ""
 
 
+ENDED = "ended"
+"""The fact that the table of a version is gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A fact of a version (`key`, `nullable:<column>`, `type:<column>`) is true, whatever its evidence."""
+    """A fact of a version (`key`, `nullable:<column>`, `type:<column>`) is true, whatever its evidence.
+
+    `ended`: the table of the version is gone, and its rows that come late are left out.
+    """
 
     table: str
     fact: str
@@ -244,7 +251,8 @@ def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory
     """Apply the decisions of people to a history.
 
     A column that was renamed keeps its id from that version on, and is no candidate any more; so
-    is a pair that is no rename. Confirmed facts are no longer open. An answer about a table, a
+    is a pair that is no rename. Confirmed facts are no longer open; the confirmed end of a table settles
+    its late rows. An answer about a table, a
     version or columns that are not there changes nothing.
     """
     table = str(history.table)
@@ -263,7 +271,12 @@ def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory
     )
     versions = list(_add_field_answers(tuple(answered), decisions, table))
     keyed = {i for i, fact in facts if fact == "key"}
-    history = _confirm_keys(replace(history, versions=tuple(versions)), keyed)
+    ended = {versions[i].incarnation for i, fact in facts if i is not None and fact == ENDED}
+    events = tuple(
+        replace(e, is_settled=True) if e.incarnation in ended and e.kind in ("dropped", "renamed") else e
+        for e in history.events
+    )
+    history = _confirm_keys(replace(history, versions=tuple(versions), events=events), keyed)
     accepted = (_accept_type(history, each) for each in decisions.accepted_types if each.table == table)
     history = replace(history, accepted_types=tuple(each for each in accepted if each is not None))
     return _apply_table_renames(history, decisions.table_renames)

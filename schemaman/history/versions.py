@@ -278,12 +278,14 @@ class TableEvent:
 
     `created`: the table existed again under its name, as a new incarnation, and no record had shown its
     schema yet; a connector's own schema history reports this, and a statement without a structure.
+    `is_settled`: a person stated that late rows of the ended table are left out.
     """
 
     kind: Literal["dropped", "renamed", "truncated", "created"]
     at: Coordinates
     incarnation: int
     other: TableId | None = None
+    is_settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

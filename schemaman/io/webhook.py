@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from http import HTTPStatus
 from http.client import HTTPException
+from threading import Thread
 from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from schemaman.errors import CouldNotDo
 
@@ -32,7 +34,7 @@ def post_json(
     attempts: int,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Post a body; `timeout` is in seconds for each attempt. Only what may pass is tried again.
+    """Post a body; `timeout` bounds each attempt, in seconds. Only what may pass is tried again.
 
     Raises:
         CouldNotDo: the webhook did not accept the message; no text names its address.
@@ -44,8 +46,8 @@ def post_json(
             sleep(_PAUSE_SECONDS * 2 ** (attempt - 1))
         try:
             request = Request(address, body, {"Content-Type": "application/json", **headers}, method="POST")
-            with opener.open(request, timeout=timeout):
-                return
+            _send(opener, request, timeout)
+            return
         except HTTPError as error:
             reason = f"HTTP {error.code}"
             error.close()
@@ -57,3 +59,28 @@ def post_json(
             reason = "not an address or header"
             break
     raise CouldNotDo(f"the webhook did not accept the message: {reason}", hint="see [notify]")
+
+
+def _send(opener: OpenerDirector, request: Request, timeout: float) -> None:
+    """Send a request and read its status within a time.
+
+    A socket bounds each read alone, so a server that sends byte by byte would take any time. No thread that
+    waits for it keeps the process alive.
+
+    Raises:
+        OSError: the request failed, or the time is over (`TimeoutError`).
+        HTTPException: the answer is not HTTP.
+        ValueError: the address or a header is none.
+    """
+    sent: Future[None] = Future()
+
+    def send() -> None:
+        try:
+            opener.open(request, timeout=timeout).close()
+        except BaseException as error:
+            sent.set_exception(error)
+        else:
+            sent.set_result(None)
+
+    Thread(target=send, name="webhook", daemon=True).start()
+    sent.result(timeout)

@@ -26,7 +26,12 @@ from schemaman.migration.plan import (
 )
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
-from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.names import (
+    KEY_PROPERTY,
+    RECIPE_PROPERTY,
+    SUCCESSOR_PROPERTY,
+    VERSION_PROPERTY,
+)
 from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.recipes.phases import count_differing
 from schemaman.migration.row_columns import DELETED
@@ -381,13 +386,13 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
 
 
 def _find_written_properties(taken: Sequence[Step]) -> dict[str, object]:
-    """Find the key and the version stamp that the steps wrote last; the structure does not show them."""
+    """Find the key, version stamp and link that the steps wrote last; the structure does not show them."""
     properties = [each.postcondition.get("properties") for each in taken]
     return {
         name: each[name]
         for each in properties
         if isinstance(each, Mapping)
-        for name in (KEY_PROPERTY, VERSION_PROPERTY)
+        for name in (KEY_PROPERTY, VERSION_PROPERTY, SUCCESSOR_PROPERTY)
         if name in each
     }
 

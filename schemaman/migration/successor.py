@@ -53,12 +53,30 @@ def name_successor_view(view: str, lake: LakeTable, address: str) -> str:
     return name_successor(view, int(number[1]))
 
 
-def list_successors(inspect: Inspect, address: str) -> tuple[LakeTableAt, ...]:
+def find_first_address(inspect: Inspect, address: str, source: str) -> str:
+    """Find the address of the first lake table of a source, which may have no table yet.
+
+    It is the address itself, unless a successor of another source has it: `orders__2` of the source then
+    gets `orders__2__2`.
+    """
+    first, number = address, 1
+    while (lake := inspect(address)) is not None:
+        record = read_record(lake.properties)
+        if record.predecessor is None or record.source in (None, source):
+            break
+        number += 1
+        address = name_successor(first, number)
+    return address
+
+
+def list_successors(inspect: Inspect, address: str, source: str = "") -> tuple[LakeTableAt, ...]:
     """List the lake table and its successors, the newest last; empty if there is no such table.
 
-    A successor that does not exist any more ends the list before it.
+    `source` is the source table whose tables they are; without it the first one is at the address itself. A
+    successor that does not exist any more ends the list before it.
     """
     found: list[LakeTableAt] = []
+    address = find_first_address(inspect, address, source) if source else address
     while address and all(each.address != address for each in found):
         lake = inspect(address)
         if lake is None:

@@ -59,6 +59,26 @@ def find_end(history: TableHistory, incarnation: int) -> TableEvent | None:
     return found[-1] if found and found[-1].at.position.kind != "none" else None
 
 
+def list_previous_names(history: TableHistory) -> tuple[str, ...]:
+    """List the names that the newest incarnation of a table had before.
+
+    Where it has ended, a table that got its name at that end or later is another one, of which no record came
+    yet: so two tables exchange their names in one statement.
+    """
+    end = find_end(history, history.latest.incarnation)
+    aliases = (a for a in history.aliases if a.kind == "table")
+    return tuple(a.name for a in aliases if end is None or a.until is None or _is_older(a.until, end.at))
+
+
+def _is_older(one: Coordinates, other: Coordinates) -> bool:
+    """Whether coordinates are surely or perhaps from before others; those of one record are not."""
+    if one.position.kind != other.position.kind:
+        return True
+    if one.position.rank == other.position.rank and one.topic == other.topic:
+        return one.offset < other.offset
+    return one.position.rank < other.position.rank
+
+
 def order_by_end(histories: Iterable[TableHistory]) -> tuple[TableId, ...]:
     """The tables of some histories in the order in which they take rows: one that ended comes first.
 

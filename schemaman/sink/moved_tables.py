@@ -38,7 +38,7 @@ from schemaman.migration.target import TARGETS, Executor, LakeTable, query_numbe
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
-from schemaman.sink.ended_incarnations import find_end
+from schemaman.sink.ended_incarnations import find_end, list_previous_names
 from schemaman.sink.preflight import Preflight
 
 Turn = AbstractContextManager[TargetLease]
@@ -57,7 +57,7 @@ def has_moved(history: TableHistory) -> bool:
 
 def is_renamed(history: TableHistory) -> bool:
     """Whether a table had another name before."""
-    return any(alias.kind == "table" for alias in history.aliases)
+    return bool(list_previous_names(history))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class TableMover:
         """
         if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
             return False
-        tables = list_successors(self._inspect, address)
+        tables = list_successors(self._inspect, address, str(history.table))
         if not tables:
             return self.find_moved_table(history, end, address) is None
         lake = tables[-1].lake
@@ -164,6 +164,26 @@ class TableMover:
         stamp = None if moved is None else read_record(moved.lake.properties).version
         own = (v for v in history.versions if v.incarnation == end.incarnation)
         return moved if stamp is not None and any(v.has_id(stamp) for v in own) else None
+
+    def find_displaced_address(self, history: TableHistory, end: TableEvent, address: str) -> str | None:
+        """Find the address of the lake table that an ended incarnation left, or would have left; else None.
+
+        It would have left one where its name was used again, and no other table has its rows. Raises
+        `StatementFailed`.
+        """
+        kind: ChangeKind = "drop-table" if end.kind == "dropped" else "rename-table"
+        if not self._is_automatic(history.table, kind) or end.incarnation == history.latest.incarnation:
+            return None
+        for each in list_successors(self._inspect, address, str(history.table)):
+            if find_incarnation(each.lake, history) == end.incarnation:
+                return None  # the table could not move: it takes its rows where it is
+        moved = self.find_moved_table(history, end, address)
+        if moved is not None:
+            is_own = read_record(moved.lake.properties).source == str(history.table)
+            return moved.address if is_own else None
+        if end.other is not None and self.target.has_table(end.other):
+            return None
+        return name_displaced(address, lambda name: self._inspect(name) is None)
 
     def find_moved_table(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
         """Find the lake table of an ended incarnation that has another name already, or is about to get it.

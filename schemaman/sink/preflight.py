@@ -32,6 +32,7 @@ from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.column_mapping import find_incarnation
+from schemaman.sink.ended_incarnations import list_previous_names
 from schemaman.sink.stale_rows import StaleRowCheck, StaleRows
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.log import MigrationEntry
@@ -178,7 +179,7 @@ class Preflight:
         Raises:
             StatementFailed: the lake cannot be read.
         """
-        names = {alias.name for alias in history.aliases if alias.kind == "table"}
+        names = set(list_previous_names(history))
         if not names:
             return None
         known = {str(table): table for table in self.store.tables()}

@@ -14,6 +14,7 @@ from itertools import pairwise
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import PositionKind, Rank
+from schemaman.history.decisions import ENDED
 from schemaman.history.versions import SchemaVersion, TableHistory, find_recreated_columns
 from schemaman.migration.column_map import make_column_map
 from schemaman.migration.foreign_columns import find_foreign_columns
@@ -74,6 +75,10 @@ _MADE_UP_KEY = (
 )
 _NEVER = "~"
 """Follows the text of every position: such a key is nowhere certain."""
+_ENDED_TABLE = (
+    "it is of a table that has lost this name since, and no lake table surely takes its rows (drop-table and "
+    "rename-table = auto keep one); `{}` leaves such rows out"
+)
 _OTHER_TABLE = "its rows go into another lake table of this source, which takes them next"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -99,6 +104,7 @@ class RowMap:
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
     `whole_keys` are those of versions that show only a part of the next key. `has_ended`: the source table
     is gone.
+    `settled_ends` are ended incarnations whose late rows a person left out.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
     """
@@ -124,6 +130,7 @@ class RowMap:
     has_ended: bool = False
     versions: range | None = None
     has_replica_identity: bool = False
+    settled_ends: frozenset[int] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -133,7 +140,13 @@ class RowMap:
 
 @dataclass(frozen=True, slots=True)
 class EndedIncarnation:
-    """A row of an earlier incarnation of the table: it ended when that table was dropped."""
+    """A row of an earlier incarnation of the table: it ended when that table was dropped.
+
+    `reason` says why it waits. It is empty where the row may be left out: the change was delivered before, or
+    a person settled it.
+    """
+
+    reason: str = ""
 
 
 def map_columns(
@@ -223,6 +236,7 @@ def map_columns(
         _find_whole_keys(recorded, proofs, names),
         recorded.has_ended,
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
+        settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
     )
 
 
@@ -384,7 +398,7 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if change.ambiguity == UNKNOWN_POSITION and to.key:
         return UnfitColumn(to.key[0], _UNKNOWN_POSITION)
     if change.version is not None and to.incarnations.get(change.version, to.incarnation) != to.incarnation:
-        return EndedIncarnation()
+        return EndedIncarnation(_explain_ended(change, to))
     if to.versions is not None and change.version is not None and change.version not in to.versions:
         reason = _explain_open_key(change) if _is_key_open(change, to) else _OTHER_TABLE
         return UnfitColumn(to.columns[0].name, reason)
@@ -576,6 +590,14 @@ def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:
 def _is_key_open(change: RowChange, to: RowMap) -> bool:
     """Whether no record confirms the key that the record shows."""
     return change.version is not None and to.key_proofs.get(change.version) == _NEVER
+
+
+def _explain_ended(change: RowChange, to: RowMap) -> str:
+    """Why a row of an ended incarnation waits; empty if it may be left out."""
+    number = change.version or 0
+    if change.redelivered or to.incarnations.get(number) in to.settled_ends:
+        return ""
+    return _ENDED_TABLE.format(build_command(("decide", "confirm"), (f"{change.table}@{number}", ENDED)))
 
 
 def _explain_open_key(change: RowChange) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socket import create_server
 from threading import Thread
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -115,6 +117,23 @@ def test_a_webhook_that_is_not_there_is_a_warning() -> None:
     for address in ("env:NOT_SET", "http://[", "http://127.0.0.1:9/\n"):
         (warning,) = send(NotifySetting(address, attempts=1))
         assert warning.startswith("the notification was not sent: ")
+
+
+def test_a_webhook_that_answers_byte_by_byte_takes_no_longer_than_its_time() -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                for byte in b"HTTP/1.1 200 " + b"O" * 20:
+                    connection.send(bytes([byte]))
+                    sleep(0.1)
+
+        Thread(target=drip, daemon=True).start()
+        address, begun = f"http://127.0.0.1:{server.getsockname()[1]}/x", monotonic()
+        with pytest.raises(CouldNotDo, match="TimeoutError"):
+            webhook.post_json(address, b"{}", {}, timeout=0.3, attempts=1)
+        assert monotonic() - begun < 2
 
 
 def test_a_message_is_bounded_and_its_names_are_text() -> None:

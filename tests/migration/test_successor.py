@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from schemaman.errors import StalePlan
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
@@ -105,6 +106,8 @@ def test_a_successor_is_made_and_then_linked_and_the_link_is_taken_back(
     back = plan_rollback(plans[1], old, 1)
     apply(back, tables, journal, lambda: 0, run="back", approved=True)
     assert len(list_successors(lambda name: tables.inspect(name, format), address)) == 1
+    with pytest.raises(StalePlan, match="not as the plan left it"):
+        plan_rollback(plans[1], tables.inspect(address, format), 1)
 
 
 def test_more_key_columns_are_proven_by_the_key_and_the_new_column_alone() -> None:

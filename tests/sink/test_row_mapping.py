@@ -127,7 +127,12 @@ def test_a_value_of_a_column_that_may_have_become_another_is_not_left_out() -> N
 
 
 def test_a_row_of_an_earlier_life_is_none_of_this_table() -> None:
-    assert map_change(change("c", {"id": 1}, {"id": 1}, version=1), TO) == EndedIncarnation()
+    gone = change("c", {"id": 1}, {"id": 1}, version=1)
+    found = map_change(gone, TO)
+    assert isinstance(found, EndedIncarnation)
+    assert "`schemaman decide confirm s.db.public.t@1 ended`" in found.reason
+    assert map_change(replace(gone, redelivered=True), TO) == EndedIncarnation()
+    assert map_change(gone, replace(TO, settled_ends=frozenset({1}))) == EndedIncarnation()
 
 
 def test_values_that_were_not_sent_are_named_as_the_lake_names_them() -> None:

@@ -14,6 +14,7 @@ from schemaman.errors import StatementFailed
 from schemaman.history.decisions import Decisions, Rename, format_coordinates
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan_file import from_text
+from schemaman.migration.policy import PolicyRule
 from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
 from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.successor import list_successors
@@ -297,3 +298,28 @@ def test_rows_from_before_an_exchange_of_names_in_one_batch_are_kept(
         alive = rows.where("_row_deleted IS NOT TRUE").collect()
         found[name] = {row.id: row.v for row in alive}
     assert found == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+def test_rows_that_waited_while_their_table_was_dropped_get_a_table_of_their_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = Source(None)  # type: ignore[arg-type]
+    source.create("t", 1, 2)
+    begun = len(source.connector.records)
+    source.drop("t")
+    source.create("t", 9)
+    records = source.connector.records
+    reports: list[BatchReport] = []
+    quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+    target = sm.TargetSetting("lake", "iceberg", ("*",), table="ice.ended.{table}")
+    blocked = (PolicyRule("block", ("new-table",)),)
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        for number, (rules, batch) in enumerate(((blocked, records[:begun]), ((), records[begun:]))):
+            policy = sm.Policy(rules=rules, profile="autopilot")
+            sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
+            sink(_make_frame(spark, batch), number)
+    assert [sum(each.quarantined for each in report.tables) for report in reports] == [2, 0]
+    assert reports[1].waiting == ()
+    names = ("t", "t__dropped_1")
+    found = {name: sorted(row.id for row in spark.table(f"ice.ended.{name}").collect()) for name in names}
+    assert found == {"t": [9], "t__dropped_1": [1, 2]}

@@ -145,12 +145,13 @@ def test_a_delete_of_which_nobody_knows_whether_its_columns_had_exchanged_names_
     assert len(alive(lake)) == 3
 
 
-def test_a_delete_from_an_earlier_life_of_its_table_went_with_that_life(store: SqlStore) -> None:
+def test_a_delete_from_an_earlier_life_of_its_table_deletes_no_row_of_the_next_one(store: SqlStore) -> None:
     lake = known(store)
     anew = [pair_changed(1, 300, "DROP TABLE t"), pair_changed(2, 310, "CREATE TABLE t (a INT)", "a", "b")]
     old = [paired(0, 200, a=1, b=2), gone_pair(1, a=1, b=2)]
     lake.take([CREATED, *old, *anew, paired(2, 400, a=1, b=2, n=1)])
-    assert set(lake.ended) == {("srv.shop.t", 0, 0), ("srv.shop.t", 0, 1)}
+    assert set(lake.withheld()) == {("srv.shop.t", 0, 0), ("srv.shop.t", 0, 1)}
+    assert all("decide confirm srv.shop.t@1 ended" in reason for reason in lake.withheld().values())
     assert alive(lake) == [{"a": 1, "b": 2, "n": 1}]
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.history.decisions import Decisions, TableRename
-from schemaman.migration.policy import Policy
+from schemaman.history.decisions import Confirmation, Decisions, TableRename, format_coordinates
+from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.row_columns import DELETED
+from schemaman.sink.waiting_records import find_command
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
 from tests.support.checkout import PROOF
@@ -267,3 +268,95 @@ def _read_row(record: Record) -> dict[str, object]:
     """The row of a record after it; empty for a statement."""
     payload = json.loads(record.value or b"{}").get("payload", {})
     return payload.get("after") or {}
+
+
+def _wait_through_an_end(source: Source, end: str) -> dict[str, dict[int, str]]:
+    """Rows that wait while their table loses its name, which another one gets; what is where at last."""
+    lake = source.lake
+    lake.policy = Policy(rules=(PolicyRule("block", ("new-table",)),), profile="autopilot")
+    source.create("t", 1, 2)
+    lake.take(source.connector.records)
+    assert len(lake.withheld()) == 2
+    begun = len(source.connector.records)
+    source.drop("t") if end == "dropped" else source.rename("t", "u")
+    source.create("t", 9)
+    lake.policy = Policy(profile="autopilot")
+    lake.take(source.connector.records[begun:])
+    lake.take([])
+    return {
+        name.rpartition(".")[2].strip("`"): _read(table.read())
+        for name, table in lake.tables.items()
+        if table.live is not None
+    }
+
+
+def test_rows_that_waited_while_their_table_was_dropped_get_a_table_of_their_own(source: Source) -> None:
+    assert _wait_through_an_end(source, "dropped") == {"t": {9: "t9"}, "t__dropped_1": {1: "t1", 2: "t2"}}
+    assert source.lake.withheld() == {}
+
+
+def test_rows_that_waited_while_their_table_was_renamed_wait_until_its_lake_table_is_there(
+    source: Source,
+) -> None:
+    assert _wait_through_an_end(source, "renamed") == {"t": {9: "t9"}}
+    assert {place[2] for place in source.lake.withheld()} == {0, 1}
+    source.write("u", 3)
+    source.lake.take(source.connector.records[-1:])
+    source.lake.take([])
+    tables = {name.rpartition(".")[2].strip("`"): t for name, t in source.lake.tables.items()}
+    assert _read(tables["shop..u" if "shop..u" in tables else "u"].read()) == {1: "t1", 2: "t2", 3: "u3"}
+    assert source.lake.withheld() == {}
+
+
+@pytest.mark.parametrize("rule", ["block", "ignore"])
+def test_late_rows_of_a_table_that_no_lake_table_keeps_wait_until_a_person_leaves_them_out(
+    source: Source, rule: Level
+) -> None:
+    lake = source.lake
+    lake.policy = Policy(rules=(PolicyRule(rule, ("drop-table",)),), profile="autopilot")
+    source.create("t", 1, 2)
+    source.drop("t")
+    source.create("t", 9)
+    lake.take(source.connector.records)
+    assert lake.ended == set()
+    reasons = set(lake.withheld().values())
+    (reason,) = reasons
+    assert find_command(reason) == "schemaman decide confirm srv.shop.t@1 ended"
+    (history,) = filter(None, map(lake.store.history, lake.store.tables()))
+    first = history.versions[0]
+    lake.decisions = Decisions(
+        confirmations=(Confirmation("srv.shop.t", "ended", first.id, format_coordinates(first.at)),)
+    )
+    lake.take([])
+    assert {place[2] for place in lake.ended} == {0, 1}
+    assert set(lake.withheld().values()) == {"ended"}
+    assert _read(next(iter(lake.tables.values())).read()) == {9: "t9"}
+
+
+PAIRS = (("a", "tmp"), ("b", "a"), ("tmp", "b"))
+
+
+@pytest.mark.parametrize("form", ["a record a table", "a record a table, and no structures", "one record"])
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_two_tables_that_exchange_names_in_one_statement_keep_their_rows(
+    source: Source, form: str, size: int
+) -> None:
+    """Debezium writes a record a table, all of one position; releases up to 1.4 without structures."""
+    connector = source.connector
+    for table, id in (("a", 1), ("b", 2)):
+        if form == "a record a table":
+            source.create(table, id)
+        else:
+            connector.change(table=table, ddl=f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR(9))")
+            source.write(table, id)
+    at = connector.at
+    for old, new in PAIRS if form != "one record" else ():
+        connector.at = at
+        told = [entry("ALTER", f'"shop"."{new}"', IMAGE)] if form == "a record a table" else []
+        connector.change(*told, table="a,b,tmp", ddl=f"RENAME TABLE {old} TO {new}")
+    if form == "one record":
+        pairs = ", ".join(f"{old} TO {new}" for old, new in PAIRS)
+        connector.change(table="a,b,tmp", ddl=f"RENAME TABLE {pairs}")
+    source.write("a", 3)
+    source.write("b", 4)
+    assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}

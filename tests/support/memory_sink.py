@@ -33,19 +33,18 @@ from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
 from schemaman.sink.ended_incarnations import (
     EndedRows,
-    holds_versions,
     list_ended_rows,
     list_late_versions,
     order_by_end,
 )
 from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
-from schemaman.sink.row_places import RowPlace
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import find_unfit_columns
 from schemaman.spark.streaming.batch_report import TableReport
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import OrderQuery, resolve_ambiguity
+from schemaman.spark.streaming.late_rows import describe_late_tables, find_late_table
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.spark.streaming.migration_context import MigrationContext
 from schemaman.spark.streaming.progress import Reach, StreamProgress
@@ -229,22 +228,24 @@ class MemorySink:
         history: TableHistory,
         rows_of: dict[TableId, list[dict[str, Any]]],
         context: MigrationContext,
-    ) -> None:
-        """Write the late rows of a table into the lake table that has moved."""
-        table, lake = history.table, self.open_lake()
+        *,
+        is_alone: bool = True,
+    ) -> set[TopicOffset]:
+        """Write the late rows of a table into the lake table of their time; the records that are kept."""
+        table, lake, kept = history.table, self.open_lake(), set[TopicOffset]()
         follower = self._follower(table)
         versions = frozenset(row["version"] for row in rows_of[table]) - {None}
         for end, late in list_late_versions(history, versions):
             mine = [row for row in rows_of[table] if row["version"] in late]
-            mover = context.open_table(follower, lake).make_mover()
-            moved = mover.find_late_place(history, end, follower.lake_table)
-            cut = EndedRows(table, end, {}).cut_history(history)
-            if moved is None or cut is None or any(row["op"] == "t" for row in mine):
+            if any(row["op"] == "t" for row in mine):
                 continue
-            to = Ready(moved.lake, proves_keys=True, place=RowPlace(moved)).map_rows(cut)
-            if holds_versions(to, cut, late):
-                self._write(follower, lake.table(moved.address), to, mine, [])
+            ready = find_late_table(context, lake, follower, history, end, late)
+            cut = EndedRows(table, end, {}).cut_history(history)
+            if ready is not None and cut is not None:
+                there = lake.table(ready.redirect(follower).lake_table)
+                kept |= self._write(follower, there, ready.map_rows(cut), mine, [], is_alone=is_alone)
                 rows_of[table] = [row for row in rows_of[table] if row["version"] not in late]
+        return kept
 
     def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""
@@ -289,7 +290,8 @@ class MemorySink:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
         lake = self.open_lake()
-        found = list_successors(partial(lake.inspect, format=self.format), lake_table)
+        inspect = partial(lake.inspect, format=self.format)
+        found = list_successors(inspect, lake_table, str(question.table))
         kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
         there = [row[ORDER] for each in found for row in self.tables[each.address].rows.values()]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
@@ -364,15 +366,18 @@ class MemorySink:
         held = QuarantinedTable(
             follower.lake_table, format_table(table), len(waiting), lacking, checksum=which
         )
-        vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told)
+        gone = describe_late_tables(context, lake, follower, told) if waiting else ()
+        vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told, gone)
         if not vain:
             self._reject(again)
             again = [row for row in again if row["source_table"] is not None]
-            passed, kept = self._ruled(follower, to, again)
-            kept |= self._write(follower, lake_table, to, passed, [], is_alone=False)
+            rows_of = {table: again}
+            late = self._write_late(told, rows_of, context, is_alone=False)
+            passed, kept = self._ruled(follower, to, rows_of[table])
+            kept |= late | self._write(follower, lake_table, to, passed, [], is_alone=False)
             self._record_truncates(context, brought, told, passed)
             self._release(follower, waiting.keys() - kept)
-            self.tried.record_attempt(held, brought.lake, told)
+            self.tried.record_attempt(held, brought.lake, told, gone)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
         passed = self._ruled(follower, to, rows)[0]
         self._write(follower, lake_table, to, passed, left)

@@ -94,7 +94,8 @@ class HistoryChanges:
             checked = StaleRowCheck(self.store, self.modes)
             if history is None:
                 return None
-            for each in list_successors(partial(asked.inspect, format=format), sink_table.lake_table):
+            inspect, source = partial(asked.inspect, format=format), str(sink_table.table)
+            for each in list_successors(inspect, sink_table.lake_table, source):
                 name = TARGETS.get(format).table_name(each.address)
                 found = checked.find_stale_rows(history, each.lake, name, asked)
                 if found is not None:

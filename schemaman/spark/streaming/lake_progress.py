@@ -134,7 +134,8 @@ class LakeDecoder:
         executor, orders = SparkExecutor(spark), list[str]()
         for sink_table in self.list_sink_tables(question.table):
             format = sink_table.target.format
-            for each in list_successors(partial(executor.inspect, format=format), sink_table.lake_table):
+            inspect, source = partial(executor.inspect, format=format), str(sink_table.table)
+            for each in list_successors(inspect, sink_table.lake_table, source):
                 if ORDER in each.lake.schema.names:
                     name = TARGETS.get(format).table_name(each.address)
                     found = executor.query(format_order_query(name, question))

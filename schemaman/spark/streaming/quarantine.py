@@ -80,27 +80,43 @@ class RetryLog:
     def __init__(self) -> None:
         self._before: dict[tuple[str, str], object] = {}
 
-    def is_unchanged(self, quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> bool:
+    def is_unchanged(
+        self,
+        quarantined: QuarantinedTable,
+        live: LakeTable,
+        history: TableHistory,
+        late: tuple[object, ...] = (),
+    ) -> bool:
         """Whether a retry now would have the same result as before.
 
-        `history` is that of their table, with decisions.
+        `history` is that of their table, with decisions; `late` describes the lake tables of its ended
+        incarnations.
         """
         before = self._before.get((quarantined.lake_table, quarantined.source_table))
-        return not quarantined.waiting and before == _describe_attempt(quarantined, live, history)
+        return not quarantined.waiting and before == _describe_attempt(quarantined, live, history, late)
 
-    def record_attempt(self, quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> None:
+    def record_attempt(
+        self,
+        quarantined: QuarantinedTable,
+        live: LakeTable,
+        history: TableHistory,
+        late: tuple[object, ...] = (),
+    ) -> None:
         """Record a completed retry; a failed one is repeated."""
         self._before[quarantined.lake_table, quarantined.source_table] = _describe_attempt(
-            quarantined, live, history
+            quarantined, live, history, late
         )
 
 
-def _describe_attempt(quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> object:
+def _describe_attempt(
+    quarantined: QuarantinedTable, live: LakeTable, history: TableHistory, late: tuple[object, ...]
+) -> object:
     return (
         live.name,
         live.schema.key,
         fingerprint_structure(live.schema),
         hash_reading(history),
+        late,
         quarantined.records,
         quarantined.checksum,
     )

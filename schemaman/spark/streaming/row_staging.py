@@ -122,7 +122,7 @@ OTHER_ROW = (
 WAITING = "waiting"
 """The reason of a record that is already in quarantine, and only shows which rows have to wait for it."""
 ENDED_INCARNATION = "ended"
-"""The reason of a row of an earlier incarnation of its table: it is only reported."""
+"""The reason of a row of an earlier incarnation of its table that may be left out: it is only reported."""
 
 
 def format_table(table: TableId) -> str:
@@ -214,8 +214,8 @@ class ChangeMapper:
         }
         mapped = map_change(change, self.to)
         match mapped:
-            case EndedIncarnation():
-                return row | {"reason": ENDED_INCARNATION}, None
+            case EndedIncarnation(reason):
+                return row | {"reason": reason or ENDED_INCARNATION}, None
             case UnfitColumn(column, reason):
                 key = read_mapped_key(change, self.to)
                 known = None if key is None else encode_key(self.to.key_columns, key)

@@ -37,12 +37,10 @@ from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
 from schemaman.sink.ended_incarnations import (
     EndedRows,
-    holds_versions,
     list_ended_rows,
     list_late_versions,
     order_by_end,
 )
-from schemaman.sink.row_places import RowPlace
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -58,6 +56,7 @@ from schemaman.spark.streaming.decoded import LARGER, LIGHT, SMALL, DecodedBatch
 from schemaman.spark.streaming.gathered_batch import BatchGatherer
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
+from schemaman.spark.streaming.late_rows import describe_late_tables, find_late_table
 from schemaman.spark.streaming.micro_batch import (
     copy_records,
     record_batch,
@@ -416,26 +415,25 @@ class _BatchRun:
                 changes = _select_versions(_select_changes(rows, text, counted), text, late)
                 earlier = self._look_back(EndedRows(table, end, {table: late}))
                 sink_tables = self.sink.list_sink_tables(table)
-                places = [self._find_late_place(each, end, late) for each in sink_tables]
-                if changes.truncated is not None or not places or None in places:
+                if changes.truncated is not None or not sink_tables:
+                    continue
+                if not all(self._find_late_table(each, end, late) for each in sink_tables):
                     continue
                 written[table] = written.get(table, frozenset()) | late
                 for sink_table in sink_tables:
                     yield earlier._write_late(
-                        sink_table, changes, partial(self._find_late_place, sink_table, end, late)
+                        sink_table, changes, partial(self._find_late_table, sink_table, end, late)
                     )
 
-    def _find_late_place(
+    def _find_late_table(
         self, sink_table: SinkTable, end: TableEvent, numbers: frozenset[int]
     ) -> Ready | None:
-        """Find the moved lake table that takes late rows of some versions as it is."""
-        history, mover = self.histories[sink_table.table], self._open(sink_table).make_mover()
-        moved = mover.find_late_place(history, end, sink_table.lake_table)
-        if moved is None:
+        """Find the lake table of late rows of some versions; None also where it cannot be read now."""
+        history = self.histories[sink_table.table]
+        try:
+            return find_late_table(self.migration, self.executor, sink_table, history, end, numbers)
+        except (StatementFailed, Locked):
             return None
-        ready = Ready(moved.lake, proves_keys=True, place=RowPlace(moved))
-        cut = EndedRows(sink_table.table, end, {}).cut_history(history)
-        return ready if cut is not None and holds_versions(ready.map_rows(cut), cut, numbers) else None
 
     def _write_late(
         self, sink_table: SinkTable, changes: TableChanges, find_place: Callable[[], Ready | None]
@@ -695,7 +693,8 @@ class _BatchRun:
         if quarantined is None or not self.quarantine.keep_bytes:
             return 0
         tried, history = self.sink._attempts, self.histories[sink_table.table]
-        if tried.is_unchanged(quarantined, writer.lake, history):
+        late = describe_late_tables(self.migration, self.executor, sink_table, history)
+        if tried.is_unchanged(quarantined, writer.lake, history, late):
             return 0
         records = copy_records(
             self.quarantine.read_records(self.spark, self.stream, quarantined), self.sink._small
@@ -706,7 +705,10 @@ class _BatchRun:
             if None in counted:
                 self._reject(rows, counted)
             changes, quarantined_count = _select_changes(rows, format_table(sink_table.table), counted), 0
-            if count := changes.count:
+            count = changes.count
+            changes, kept_late = self._replay_late_rows(sink_table, changes)
+            quarantined_count += kept_late
+            if changes.count:
                 outcome = migrated or self._migrate(sink_table, changes)
                 other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
                 self.later = outcome.later if isinstance(outcome, Ready) else frozenset()
@@ -718,10 +720,27 @@ class _BatchRun:
                 writer.truncated_at = other.truncated_at
                 self._record_truncate(other, changes)
             self.quarantine.release_records(self.spark, self.stream, quarantined)
-            tried.record_attempt(quarantined, writer.lake, history)
+            tried.record_attempt(quarantined, writer.lake, history, late)
             return count - quarantined_count
         finally:
             rows.release()
+
+    def _replay_late_rows(self, sink_table: SinkTable, changes: TableChanges) -> tuple[TableChanges, int]:
+        """Write the quarantined rows of ended tables into the tables of their time.
+
+        Returns the other changes, and how many records stay in quarantine with a new reason.
+        """
+        text, kept = format_table(sink_table.table), 0
+        for end, late in list_late_versions(self.histories[sink_table.table], changes.versions):
+            mine = _select_versions(changes, text, late)
+            ready = None if mine.truncated is not None else self._find_late_table(sink_table, end, late)
+            if ready is None:
+                continue
+            writer = self._look_back(EndedRows(sink_table.table, end, {}))._make_writer(sink_table, ready)
+            keep = self._make_quarantine(sink_table, mine.rows)
+            kept += writer.write_changes(mine, None, keep, unread=self.find_unread, waited=True).quarantined
+            changes = _select_versions(changes, text, late, others=True)
+        return changes, kept
 
     def _apply_truncate_policy_again(
         self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges

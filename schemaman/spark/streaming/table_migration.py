@@ -21,7 +21,7 @@ from schemaman.migration.plan import Refusal
 from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
-from schemaman.migration.successor import LakeTableAt
+from schemaman.migration.successor import LakeTableAt, find_first_address
 from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
 from schemaman.sink.key_sequence import NextKey
 from schemaman.sink.moved_tables import has_moved, is_renamed
@@ -68,7 +68,9 @@ def migrate_table(
     shared = table.shared
     table = replace(table, executor=NotedInspections(table.executor, shared.journal, shared.clock))
     try:
-        recorded = table.shared.registry.history(table.sink_table.table)
+        source = table.sink_table
+        table = table.at_address(find_first_address(table.inspect, source.lake_table, str(source.table)))
+        recorded = table.shared.registry.history(source.table)
         history = table.shared.apply_decisions(recorded)
         if hash_reading(history) != hash_reading(read_by):
             return OVERTAKEN
