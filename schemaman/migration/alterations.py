@@ -6,16 +6,20 @@ Spark 4 takes a list of columns after ALTER COLUMN, Spark 3.5 takes one. Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from schemaman.errors import StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Step
 from schemaman.migration.sql_reader import SqlReader
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Path
 
 _ALTERATIONS = frozenset({"change-type", "drop-not-null", "change-comment"})
+
+
+def alters_at_once(lake: LakeTable) -> bool:
+    """Whether the engine of a table alters several columns in one statement."""
+    return lake.spark_major >= 4
 
 
 def split_alteration(step: Step) -> tuple[str, ...]:
@@ -55,18 +59,3 @@ def split_step(step: Step) -> tuple[Step, ...]:
     undos = split_alteration(replace(step, statement=step.undo)) if step.undo else (None,) * len(statements)
     pairs = zip(statements, undos, strict=True)
     return tuple(replace(step, statement=statement, undo=undo) for statement, undo in pairs)
-
-
-def require_single_alterations(table: str, steps: Sequence[Step]) -> None:
-    """Require that each of the steps alters one column, as the engine of a table needs it.
-
-    Raises:
-        StalePlan: a step alters several columns.
-    """
-    wide = next((step for step in steps if len(split_alteration(step)) > 1), None)
-    if wide is not None:
-        raise StalePlan(
-            f"{table}: this Spark alters one column in a statement, and the plan was made for Spark 4, which "
-            f"alters several: {wide.statement}",
-            hint="make the plan again with `schemaman plan` on this Spark, or apply it with Spark 4",
-        )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import cast
 
 from schemaman.errors import StalePlan
-from schemaman.migration.alterations import split_step
+from schemaman.migration.alterations import alters_at_once, split_step
 from schemaman.migration.conditions import describe_state, fingerprint_structure, is_met
 from schemaman.migration.constraints import count_nulls
 from schemaman.migration.key_queries import count_unfit_keys
@@ -228,7 +228,7 @@ def _describe_unset_key(plan: Plan, step: Step, lake: LakeTable | None) -> str:
 
 def _split_undo(step: Step | Refusal, lake: LakeTable | None) -> tuple[Step | Refusal, ...]:
     """Split a step of the rollback if the engine of the table alters one column in a statement."""
-    if isinstance(step, Refusal) or lake is None or lake.alters_at_once:
+    if isinstance(step, Refusal) or lake is None or alters_at_once(lake):
         return (step,)
     return split_step(step)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from schemaman.migration.alterations import alters_at_once
 from schemaman.migration.layout import apply_changes
 from schemaman.migration.target import LakeTable
 from schemaman.model.diff import (
@@ -89,9 +90,9 @@ def group_changes(lake: LakeTable, changes: Sequence[Change]) -> list[list[Chang
     """
     waves: list[list[Change]] = []
     for change in changes:
-        is_alone = isinstance(change, ChangeNullable | ChangeType | ChangeComment) and not lake.alters_at_once
+        is_alteration = isinstance(change, ChangeNullable | ChangeType | ChangeComment)
         wave = next((w for w in waves if all(_is_apart(change, other) for other in w)), None)
-        if wave is None or is_alone:
+        if wave is None or (is_alteration and not alters_at_once(lake)):
             waves.append([change])
         else:
             wave.append(change)

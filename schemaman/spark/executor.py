@@ -16,7 +16,7 @@ from schemaman.spark.session import is_classic, is_stopped
 from schemaman.spark.spark_format import SPARK_FORMATS
 from schemaman.spark.sql_errors import RAISED, make_failure
 from schemaman.spark.statements import collect_rows, query_rows, run_statement
-from schemaman.spark.versions import alters_at_once
+from schemaman.spark.versions import read_major
 
 _CREATE_NAMESPACE = "CREATE NAMESPACE "
 _LIST_SLOTS = "SELECT spark_partition_id() FROM range(16)"
@@ -42,7 +42,7 @@ class SparkExecutor:
         self._java = java and is_classic(spark)
         self._checked: set[tuple[str, str]] = set()
         self._slots: int | None = None
-        self._alters_at_once: bool | None = None
+        self._major: int | None = None
 
     @property
     def slots(self) -> int:
@@ -78,9 +78,9 @@ class SparkExecutor:
         lake = on_spark.inspect(self._spark, table, name, java=self._java)
         if lake is None:
             return None
-        if self._alters_at_once is None:
-            self._alters_at_once = alters_at_once(self._spark.version)
-        return replace(lake, alters_at_once=self._alters_at_once)
+        if self._major is None:
+            self._major = read_major(self._spark.version)
+        return replace(lake, spark_major=self._major)
 
     def run(self, statement: str) -> None:
         """Run a statement.

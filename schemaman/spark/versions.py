@@ -59,9 +59,9 @@ def find_packages(version: str = pyspark.__version__) -> tuple[str, ...]:
     return PACKAGES[minor]
 
 
-def alters_at_once(version: str) -> bool:
-    """Whether a version of Spark alters several columns in one statement, see `migration.alterations`."""
-    return int(version.split(".", 1)[0]) >= 4
+def read_major(version: str) -> int:
+    """Read the major number of a version of Spark."""
+    return int(version.split(".", 1)[0])
 
 
 def collect_arrow(frame: DataFrame) -> arrow.Table:

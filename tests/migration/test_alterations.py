@@ -22,17 +22,23 @@ from tests.support.random_histories import lives
 SEVERAL = re.compile(
     r"ALTER COLUMN (`[^`]*`\.?)+ (TYPE [A-Z]+(\(\d+,\d+\))?|DROP NOT NULL|COMMENT '[^']*'), `"
 )
-BEFORE = "id INT NOT NULL, a INT NOT NULL, b FLOAT, s STRUCT<x: INT>, PRIMARY KEY (id)"
-AFTER = (
-    "id INT NOT NULL COMMENT 'its, `key`', a BIGINT COMMENT 'grown', b DOUBLE COMMENT 'it\\'s', "
-    "s STRUCT<x: BIGINT>, PRIMARY KEY (id)"
-)
+SIZES = {"delta": ("SMALLINT", "INT"), "iceberg": ("INT", "BIGINT")}
+
+
+def write_columns(format: str, number: int) -> str:
+    """The columns before (0) and after (1), with a type that the format widens on Spark 3.5, too."""
+    size = SIZES[format][number]
+    notes = ("", "", "") if number == 0 else ("COMMENT 'its, `key`'", "COMMENT 'grown'", "COMMENT 'it\\'s'")
+    return (
+        f"id INT NOT NULL {notes[0]}, a {size} {notes[1]}, b {size} {notes[2]}, s STRUCT<x: {size}>, "
+        "PRIMARY KEY (id)"
+    )
 
 
 def limit(table: MemoryTable) -> MemoryTable:
     """Let the engine of a table take one column in a statement."""
     assert table.live is not None
-    table.live = replace(table.live, alters_at_once=False)
+    table.live = replace(table.live, spark_major=3)
 
     def refuse(statement: str) -> None:
         if SEVERAL.search(statement):
@@ -48,12 +54,13 @@ def count_columns(plan: Plan) -> list[int]:
 
 @both
 def test_each_column_is_a_step_that_is_journalled_by_itself(format: str) -> None:
-    table = limit(lake(format, BEFORE))
-    drawn = plan(format, source(AFTER), table.live)
+    table = limit(lake(format, write_columns(format, 0)))
+    drawn = plan(format, source(write_columns(format, 1)), table.live)
+    size = SIZES[format][1]
     assert statements(drawn) == [
-        "ALTER COLUMN `a` TYPE BIGINT",
-        "ALTER COLUMN `b` TYPE DOUBLE",
-        "ALTER COLUMN `s`.`x` TYPE BIGINT",
+        f"ALTER COLUMN `a` TYPE {size}",
+        f"ALTER COLUMN `b` TYPE {size}",
+        f"ALTER COLUMN `s`.`x` TYPE {size}",
         "ALTER COLUMN `id` COMMENT 'its, `key`'",
         "ALTER COLUMN `a` COMMENT 'grown'",
         "ALTER COLUMN `b` COMMENT 'it\\'s'",
@@ -74,7 +81,7 @@ def test_each_column_is_a_step_that_is_journalled_by_itself(format: str) -> None
         from_text(to_text(drawn)), table, journal, lambda: 0, run="next", partial=True, approved=True
     )
     assert (done.state, done.differences) == ("applied", ())
-    assert plan(format, source(AFTER), table.live).steps == ()
+    assert plan(format, source(write_columns(format, 1)), table.live).steps == ()
     assert len({statement for statement in table.ran if "ALTER COLUMN" in statement}) == 6
 
 
@@ -93,8 +100,8 @@ def test_no_plan_alters_two_columns_at_once(format: str, life: list[MigrationSou
 
 @both
 def test_a_plan_for_spark_4_is_refused_before_its_first_statement(format: str) -> None:
-    table = lake(format, BEFORE)
-    drawn = plan(format, source(AFTER), table.live)
+    table = lake(format, write_columns(format, 0))
+    drawn = plan(format, source(write_columns(format, 1)), table.live)
     assert max(count_columns(drawn)) == 3
     ran = len(limit(table).ran)
     for run in (apply, check):
@@ -106,14 +113,14 @@ def test_a_plan_for_spark_4_is_refused_before_its_first_statement(format: str) -
 
 @both
 def test_the_script_alters_one_column_in_a_statement(format: str) -> None:
-    table = lake(format, BEFORE)
-    script = to_sql(plan(format, source(AFTER), table.live))
+    table = lake(format, write_columns(format, 0))
+    script = to_sql(plan(format, source(write_columns(format, 1)), table.live))
     assert not SEVERAL.search(script)
     assert script.count(" ALTER COLUMN ") == 6
     limit(table)
     for text in re.findall(r"^(?!--)\S.*;$", script, re.MULTILINE):
         table.run(text.removesuffix(";"))
-    assert plan(format, source(AFTER), table.live).steps == ()
+    assert plan(format, source(write_columns(format, 1)), table.live).steps == ()
 
 
 @both
@@ -127,3 +134,32 @@ def test_comments_come_back_one_by_one(format: str) -> None:
     migrated(table, back)
     assert table.live is not None
     assert [c.comment for c in table.live.schema.columns] == [None, "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_made"),
+    [
+        ("TINYINT", "INT", True),
+        ("INT", "BIGINT", False),
+        ("FLOAT", "DOUBLE", False),
+        ("DECIMAL(8,2)", "DECIMAL(12,2)", False),
+        ("STRUCT<x: INT>", "STRUCT<x: BIGINT>", False),
+    ],
+)
+def test_delta_widens_on_spark_3_5_only_what_it_can(before: str, after: str, is_made: bool) -> None:
+    table = lake("delta", f"id INT, a {before}, b STRING COMMENT 'old'")
+    following = source(f"id INT, a {after}, b STRING COMMENT 'new'")
+    newer = plan("delta", following, table.live)
+    assert newer.refusals == ()
+    limit(table)
+    drawn = plan("delta", following, table.live)
+    assert any("Spark 3.5" in refusal.reason for refusal in drawn.refusals) is not is_made
+    ran = len(table.ran)
+    if not is_made:
+        assert "--recipe" in drawn.refusals[0].instead
+        with pytest.raises(StalePlan, match="made on a newer Spark"):
+            migrated(table, newer)
+        assert len(table.ran) == ran
+    migrated(table, drawn)
+    assert table.live is not None
+    assert [c.comment for c in table.live.schema.columns] == [None, None, "new"]
