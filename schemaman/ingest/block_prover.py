@@ -31,7 +31,7 @@ from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
 from schemaman.store.edge_hashes import EdgeSource
-from schemaman.store.offsets import Partition
+from schemaman.store.ranges import Partition
 
 
 class PartitionPlace(Protocol):

@@ -33,7 +33,7 @@ from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.ingest.scan import LastRecord, Scanner, merge, parse_last
 from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same_hash
-from schemaman.store.offsets import GAPS, Partition, Ranges
+from schemaman.store.ranges import GAPS, Partition, Ranges
 
 CHUNK = 50_000
 """The number of items of a source that are recorded in one transaction, counted from its beginning."""

@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 
 from schemaman.errors import BadConfiguration, BadReference, SchemamanError, StalePlan
 from schemaman.history.past_versions import CurrentField
+from schemaman.migration.alterations import split_alteration
 from schemaman.migration.conditions import list_unknown_conditions
 from schemaman.migration.plan import (
     MigrationSource,
@@ -183,7 +184,8 @@ def _sql_lines(plan: Plan) -> Iterator[str]:
         if number == plan.point_of_no_return:
             yield "-- the point of no return: no statement undoes this"
         yield from (_comment_lines(f"hurts {who}") for who in step.hurts)
-        yield f"{step.statement};"
+        # One statement for each column, so that a script runs on Spark 3.5, too.
+        yield from (f"{statement};" for statement in split_alteration(step))
     for refusal in plan.refusals:
         yield ""
         yield _comment_lines(f"refused: {refusal.change}: {refusal.reason}\ninstead: {refusal.instead}")

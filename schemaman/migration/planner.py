@@ -137,7 +137,7 @@ def _plan_changes(
     planned = _record_displaced(inputs, planned, agreement)
     planned = _rename(inputs, planned, agreement)
     for kind in _ORDER:
-        for wave in group_changes([c for c in agreement.others if isinstance(c, kind)]):
+        for wave in group_changes(planned.table, [c for c in agreement.others if isinstance(c, kind)]):
             planned = _change(inputs, planned, agreement, wave)
     planned = _stamp(inputs, planned, agreement)
     planned, refusals = _add_constraints(inputs, planned, agreement)

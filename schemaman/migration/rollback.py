@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import cast
 
 from schemaman.errors import StalePlan
+from schemaman.migration.alterations import alters_at_once, split_step
 from schemaman.migration.conditions import describe_state, fingerprint_structure, is_met
 from schemaman.migration.constraints import count_nulls
 from schemaman.migration.key_queries import count_unfit_keys
@@ -107,11 +108,12 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int, *, may_hold_mor
         staying = describe_staying(step) or _describe_unset_key(plan, step, lake)
         kept += [staying] if staying else []
         for undo, why in () if staying else _undo_step(plan, target, step):
-            placed, after = _place_step(plan, undo, after)
-            if isinstance(placed, Refusal):
-                refusals.append(placed)
-            else:
-                undone.append((_add_gate(placed, gate), why))
+            for part in _split_undo(undo, lake):
+                placed, after = _place_step(plan, part, after)
+                if isinstance(placed, Refusal):
+                    refusals.append(placed)
+                else:
+                    undone.append((_add_gate(placed, gate), why))
     if any(refusal.reason in (_MADE, _IN_USE) for refusal in refusals):
         undone, kept, after = [], [], lake
     # A view can be made only on a table that has what it reads, so that views come last.
@@ -227,6 +229,13 @@ def _describe_unset_key(plan: Plan, step: Step, lake: LakeTable | None) -> str:
     columns = [schema.column(name) for name in plan.base_schema.key]
     freed = ", ".join(quote_name(each.name) for each in columns if each is not None and each.nullable)
     return freed and f"the identifier fields stay unset, since {freed} may hold NULL: writers use the key"
+
+
+def _split_undo(step: Step | Refusal, lake: LakeTable | None) -> tuple[Step | Refusal, ...]:
+    """Split a step of the rollback if the engine of the table alters one column in a statement."""
+    if isinstance(step, Refusal) or lake is None or alters_at_once(lake):
+        return (step,)
+    return split_step(step)
 
 
 def _place_step(

@@ -175,7 +175,7 @@ def add_columns(name: str, added: Sequence[tuple[Path, Column | Field]]) -> str:
 
 
 def alter_columns(name: str, actions: Sequence[tuple[Path, str]]) -> str:
-    """Write `ALTER COLUMN` with one action for each of several columns (Spark 4)."""
+    """Write `ALTER COLUMN` with one action for each column; Spark 3.5 takes one column."""
     listed = ", ".join(f"{path_name(path)} {action}" for path, action in actions)
     return f"ALTER TABLE {name} ALTER COLUMN {listed}"
 

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from schemaman.migration.alterations import alters_at_once
 from schemaman.migration.layout import apply_changes
 from schemaman.migration.target import LakeTable
-from schemaman.model.diff import AddColumn, Change, ChangeKey, ColumnOrField, DropColumn, RenameColumn, patch
+from schemaman.model.diff import (
+    AddColumn,
+    Change,
+    ChangeComment,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    ColumnOrField,
+    DropColumn,
+    RenameColumn,
+    patch,
+)
 from schemaman.model.name_adjustment import TEMPORARY_PREFIX
 from schemaman.model.schema import Path, TableSchema, walk_fields
 from schemaman.model.types import Struct
@@ -71,12 +83,16 @@ def _order_chains(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], 
     return turns, closing
 
 
-def group_changes(changes: Sequence[Change]) -> list[list[Change]]:
-    """Group changes by statement: no path twice, none inside another, the table's own comment alone."""
+def group_changes(lake: LakeTable, changes: Sequence[Change]) -> list[list[Change]]:
+    """Group changes by statement: no path twice, none inside another, the table's own comment alone.
+
+    Each alteration of a column is alone if the engine of the table alters one column in a statement.
+    """
     waves: list[list[Change]] = []
     for change in changes:
+        is_alteration = isinstance(change, ChangeNullable | ChangeType | ChangeComment)
         wave = next((w for w in waves if all(_is_apart(change, other) for other in w)), None)
-        if wave is None:
+        if wave is None or (is_alteration and not alters_at_once(lake)):
             waves.append([change])
         else:
             wave.append(change)

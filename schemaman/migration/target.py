@@ -46,7 +46,7 @@ class LakeTable:
     format has no ids. `field_ids` are the ids of columns and nested fields that survive a rename, as far as
     the format shows them. `equality_deletes` are the columns and nested fields whose values in a delete file
     of Iceberg delete rows. `snapshots` are the sequence numbers of the first snapshot of the table as it is,
-    0 if unknown, and of the newest one.
+    0 if unknown, and of the newest one. `spark_major` is the major version of Spark that read the table.
     """
 
     name: str
@@ -69,6 +69,7 @@ class LakeTable:
     field_ids: Mapping[Path, str] = field(default_factory=dict)
     equality_deletes: tuple[Path, ...] = ()
     snapshots: tuple[int, int] = (0, 0)
+    spark_major: int = 4
 
     @property
     def checks(self) -> Mapping[str, str]:

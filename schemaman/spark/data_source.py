@@ -25,18 +25,18 @@ from schemaman.io.file_patterns import find_files
 from schemaman.io.files import find_file
 from schemaman.io.kafka import SCHEME, Topics, find_topics, list_spans
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
+from schemaman.spark.record_columns import RAW
 from schemaman.spark.record_source import (
     FilePart,
     SourcePart,
     TopicPart,
-    forget_jars,
     pack_parts,
     parse_bytes,
     read_part,
     split_file,
     split_spans,
 )
-from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.spark.task_rows import forget_jars
 
 RUNS = (
     "topic string, partition int, first_offset bigint, last_offset bigint, records bigint, "

@@ -5,6 +5,8 @@ If the session shares this process with a JVM, reading has a faster way. Law: th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from schemaman.errors import SessionLost, StatementFailed, UsageError
@@ -14,6 +16,7 @@ from schemaman.spark.session import is_classic, is_stopped
 from schemaman.spark.spark_format import SPARK_FORMATS
 from schemaman.spark.sql_errors import RAISED, make_failure
 from schemaman.spark.statements import collect_rows, query_rows, run_statement
+from schemaman.spark.versions import read_major
 
 _CREATE_NAMESPACE = "CREATE NAMESPACE "
 _LIST_SLOTS = "SELECT spark_partition_id() FROM range(16)"
@@ -39,6 +42,7 @@ class SparkExecutor:
         self._java = java and is_classic(spark)
         self._checked: set[tuple[str, str]] = set()
         self._slots: int | None = None
+        self._major: int | None = None
 
     @property
     def slots(self) -> int:
@@ -71,7 +75,12 @@ class SparkExecutor:
             except RAISED as error:
                 raise make_failure(error, f"inspect {name}") from error
             self._checked.add((format, catalog))
-        return on_spark.inspect(self._spark, table, name, java=self._java)
+        lake = on_spark.inspect(self._spark, table, name, java=self._java)
+        if lake is None:
+            return None
+        if self._major is None:
+            self._major = read_major(self._spark.version)
+        return replace(lake, spark_major=self._major)
 
     def run(self, statement: str) -> None:
         """Run a statement.

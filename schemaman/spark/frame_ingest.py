@@ -6,33 +6,26 @@ however the frame is partitioned.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import reduce
 
-import pyarrow as arrow
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemaman.debezium.payload import SchemaLookup
-from schemaman.debezium.records import Record, hash_record
-from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UnreadableInput, UsageError
-from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
+from schemaman.ingest.chunks import KnownOffsets
 from schemaman.ingest.ingest import Summary
-from schemaman.ingest.line_batches import Row as MessageRow
-from schemaman.ingest.line_batches import RowBatch, UnreadableItem, parse_items
+from schemaman.spark.frame_scan import FrameScanner
 from schemaman.spark.ingest import Destination, Row, scan_segments
-from schemaman.spark.record_source import SCHEMA, build_row, count_slots, forget_jars, parse_bytes
+from schemaman.spark.record_columns import PLACE
+from schemaman.spark.record_source import count_slots, parse_bytes
 from schemaman.spark.session import find_first_line, is_classic
 from schemaman.spark.sql_errors import RAISED, make_job_failure
-from schemaman.spark.streaming.micro_batch import list_rows, read_records, select_raw_columns
+from schemaman.spark.streaming.micro_batch import select_raw_columns
+from schemaman.spark.task_rows import SCHEMA
 from schemaman.store.offsets import Partition, Ranges
-
-_PLACE = ("topic", "partition", "offset")
 
 WORTH_SKIPPING = 10_000
 """The number of known records from which Spark does not read them again."""
@@ -70,7 +63,7 @@ def ingest_frame(records: DataFrame, destination: Destination) -> Summary:
     scanner = FrameScanner(known, schemas, forms)
     taken = scan_segments(_collect(unread, scanner), schemas, forms)
     if taken is None:
-        ordered = unread.repartitionByRange(*_PLACE).sortWithinPartitions(*_PLACE)
+        ordered = unread.repartitionByRange(*PLACE).sortWithinPartitions(*PLACE)
         scanner = FrameScanner(known, schemas, forms, is_sorted=True)
         taken = scan_segments(_collect(ordered, scanner), schemas, forms)
     if taken is None:
@@ -129,57 +122,6 @@ def _either(one: Column, other: Column) -> Column:
     return one | other
 
 
-@dataclass(frozen=True, slots=True)
-class FrameScanner:
-    """The function of tasks: it takes rows of `micro_batch.RAW` and returns scanned chunk parts.
-
-    Spark sends it by pickle. `is_sorted`: the rows are in the order of topic, partition and offset.
-    """
-
-    known: KnownOffsets
-    schemas: SchemaLookup
-    forms: Forms = AUTO
-    is_sorted: bool = False
-
-    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
-        """Scan the rows of a task."""
-        for taken in self.scan(batches):
-            yield build_row(0, 0, taken)
-        forget_jars()
-
-    def scan(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart | None]:
-        """Scan the rows, part by part; None if they must be sorted first."""
-        items = (item for batch in batches for item in _read_rows(batch))
-        rows = drop_repetitions(parse_items(items)) if self.is_sorted else items
-        yield from read_segments(rows, self.known, build_reading(self.schemas, self.forms), size=CHUNK)
-
-
-def drop_repetitions(records: Iterable[Record | UnreadableItem]) -> Iterator[Record | UnreadableItem]:
-    """Drop records that follow themselves, as writers that deliver at least once leave them.
-
-    Raises:
-        UnreadableInput: two different records have the same offset.
-    """
-    before: Record | None = None
-    for record in records:
-        if not isinstance(record, Record):
-            yield record
-            continue
-        if before is not None and _is_same_place(before, record):
-            if hash_record(before) != hash_record(record):
-                raise UnreadableInput(
-                    f"{record.topic}[{record.partition}]@{record.offset}: two different records",
-                    hint="read the records of one cluster, and of one life of the topic, at a time",
-                )
-            continue
-        before = record
-        yield record
-
-
-def _is_same_place(one: Record, other: Record) -> bool:
-    return (one.offset, one.partition, one.topic) == (other.offset, other.partition, other.topic)
-
-
 def pack_partitions(records: DataFrame) -> DataFrame:
     """Let a task read several small partitions of a frame, since each task costs a tenth of a second.
 
@@ -192,26 +134,6 @@ def pack_partitions(records: DataFrame) -> DataFrame:
     configured = parse_bytes(str(records.sparkSession.conf.get("spark.sql.files.maxPartitionBytes", "128m")))
     tasks = max(count_slots(records.sparkSession), -(-size // configured))
     return records.coalesce(tasks) if tasks <= _MOST_TASKS else records
-
-
-def _read_rows(batch: arrow.RecordBatch) -> Iterator[Record | RowBatch]:
-    """Read the rows of a batch. Raises `UsageError` if one has no topic, partition or offset."""
-    for name in _PLACE:
-        absent = batch.column(batch.schema.get_field_index(name)).null_count
-        if absent:
-            raise UsageError(
-                f"{absent} rows of the data frame have no {name}",
-                hint=f"filter them out: df.where('{name} IS NOT NULL')",
-            )
-    rows = list_rows(batch)
-    if rows is None:
-        yield from read_records(batch)
-    else:
-        yield RowBatch(rows, 1, _build_record, sys.maxsize)
-
-
-def _build_record(number: int, row: MessageRow) -> Record:
-    return Record(*row)
 
 
 def _collect(records: DataFrame, scanner: FrameScanner) -> list[Row]:

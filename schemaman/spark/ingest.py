@@ -28,7 +28,6 @@ from schemaman.io.files import RECORD_LIMIT, STANDARD_INPUT, File
 from schemaman.io.kafka import Topics, list_spans
 from schemaman.registry import Registry
 from schemaman.spark.record_source import (
-    SCHEMA,
     PartScanner,
     SourcePart,
     TopicPart,
@@ -39,6 +38,7 @@ from schemaman.spark.record_source import (
     split_spans,
 )
 from schemaman.spark.sql_errors import RAISED, make_job_failure
+from schemaman.spark.task_rows import SCHEMA
 from schemaman.store.offsets import Partition, Ranges, find_missing
 
 Row = tuple[int, int, bytes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,13 +25,7 @@ from schemaman.ingest.line_batches import Item, parse_lines
 from schemaman.io.files import RECORD_LIMIT, File, measure_row_groups, read_batches, read_row_groups
 from schemaman.io.kafka import Span, Topics, read_span
 from schemaman.spark.session import is_classic
-
-SCHEMA = "part int, chunk int, take binary"
-"""A row of a result: number of the part, number of the chunk in its file, the chunk part as bytes.
-
-The bytes are empty if the records of the part must be sorted first."""
-
-ARROW_SCHEMA = arrow.schema([("part", arrow.int32()), ("chunk", arrow.int32()), ("take", arrow.binary())])
+from schemaman.spark.task_rows import build_row, forget_jars
 
 _TASKS_PER_SLOT = 4
 _REMOTE_SLOTS = 8
@@ -175,13 +168,6 @@ class PartScanner:
                 yield part, chunk, taken
 
 
-def build_row(part: int, chunk: int, taken: ChunkPart | None) -> arrow.RecordBatch:
-    """Build a row of a result."""
-    # driver and executors run the same code, so that pickle restores equal values
-    row = {"part": part, "chunk": chunk, "take": b"" if taken is None else pickle.dumps(taken)}
-    return arrow.RecordBatch.from_pylist([row], ARROW_SCHEMA)
-
-
 def read_part(part: SourcePart) -> Iterator[Item]:
     """Read a part. Raises like `files.read_batches` and `kafka.read_records`."""
     match part:
@@ -193,15 +179,3 @@ def read_part(part: SourcePart) -> Iterator[Item]:
             return read_span(source, dict(options), span)
         case _:
             assert_never(part)
-
-
-def forget_jars() -> None:
-    """Remove the jars from the path of a Python worker: they hold no Python.
-
-    A worker reads the directory of each archive on its path again in each task: a tenth of a second for
-    Spark's own jar, a third for that of Iceberg. Source: pyspark 4.1, `worker_util.setup_spark_files` calls
-    `importlib.invalidate_caches`; `PythonUtils.sparkPythonPath` adds Spark's own jar.
-    """
-    sys.path[:] = [path for path in sys.path if not path.endswith(".jar")]
-    for path in [path for path in sys.path_importer_cache if path.endswith(".jar")]:
-        del sys.path_importer_cache[path]

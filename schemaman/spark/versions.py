@@ -59,6 +59,11 @@ def find_packages(version: str = pyspark.__version__) -> tuple[str, ...]:
     return PACKAGES[minor]
 
 
+def read_major(version: str) -> int:
+    """Read the major number of a version of Spark."""
+    return int(version.split(".", 1)[0])
+
+
 def collect_arrow(frame: DataFrame) -> arrow.Table:
     """Collect a data frame as an Arrow table. Source: `DataFrame.toArrow`, since PySpark 4.0."""
     collect: Callable[[DataFrame], arrow.Table] | None = getattr(type(frame), "toArrow", None)

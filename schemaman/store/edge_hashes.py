@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from schemaman.store.log import CoveredRange
+from schemaman.store.ranges import CoveredRange
 
 _WIDTH = 16
 """Hexadecimal digits of a hash."""

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from schemaman.debezium.observation import Note, Observation, Reject
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId, TableSchema
+from schemaman.store.ranges import CoveredRange as CoveredRange
 from schemaman.store.summary_json import StoredSummary
 
 StepState = Literal["intent", "done", "skipped", "failed"]
@@ -38,34 +39,6 @@ class NoteEntry:
     """The entry of a note about a record."""
 
     note: Note
-
-
-@dataclass(frozen=True, slots=True)
-class CoveredRange:
-    """The records from `first` to `last` of a topic-partition have been read, but for the `gaps`.
-
-    `first_hash` and `last_hash` are SHA-256 prefixes of the edge records (key and value):
-    other bytes at a known offset are another stream. `edges` are those at the edges of runs in between, as
-    (offset, hash) in order of the offsets. `skipped_counts` counts what was no testimony.
-    `gaps` are offsets in between, as inclusive pairs in order, at which nothing was read: compaction
-    and the markers of transactions leave such holes, and so does a dump that is not whole.
-    """
-
-    stream: str
-    topic: str
-    partition: int
-    first: int
-    last: int
-    first_hash: str
-    last_hash: str
-    skipped_counts: tuple[tuple[str, int], ...] = ()
-    gaps: tuple[tuple[int, int], ...] = ()
-    edges: tuple[tuple[int, str], ...] = ()
-
-    @property
-    def records(self) -> int:
-        """How many records were read."""
-        return self.last - self.first + 1 - sum(end - start + 1 for start, end in self.gaps)
 
 
 @dataclass(frozen=True, slots=True)

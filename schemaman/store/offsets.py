@@ -23,17 +23,11 @@ from schemaman.debezium.observation import (
 from schemaman.errors import Conflict, UsageError
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.store.edge_hashes import EdgeHashes, is_same_hash, list_hashes
-from schemaman.store.log import CoveredRange, Entry, NoteEntry, ObservationEntry, RejectEntry
-
-Partition = tuple[str, int]
-"""A topic and a partition."""
-
-Ranges = tuple[tuple[int, int], ...]
-"""Offsets as (first, last) pairs, both inclusive, in order, with gaps between them."""
-
-GAPS = 256
-"""A partition with more gaps than these in its offsets is one of compaction or transactions: nothing fills
-them, and its runs pass over them, so that the log grows with facts and not with gaps."""
+from schemaman.store.log import Entry, NoteEntry, ObservationEntry, RejectEntry
+from schemaman.store.ranges import GAPS as GAPS
+from schemaman.store.ranges import CoveredRange
+from schemaman.store.ranges import Partition as Partition
+from schemaman.store.ranges import Ranges as Ranges
 
 NO_EDGES: Mapping[str, EdgeHashes] = MappingProxyType({})
 

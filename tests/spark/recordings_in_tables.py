@@ -15,9 +15,9 @@ from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.target import TARGETS
 from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.record_columns import RAW
 from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.decoded import SMALL
-from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.spark.streaming.quarantine import Quarantine
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore

@@ -21,9 +21,9 @@ from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS
 from schemaman.migration.target_id import target_id
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.record_columns import RAW
 from schemaman.spark.statements import run_statement
 from schemaman.spark.streaming.batch_report import BatchReport
-from schemaman.spark.streaming.micro_batch import RAW
 from tests.streaming.automatic_ways import exchange_tables
 from tests.streaming.test_autopilot import keyless, told
 from tests.streaming.test_moved_tables import Source

@@ -25,8 +25,8 @@ from schemaman.registry import Registry
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.ingest import Destination
+from schemaman.spark.record_columns import RAW
 from schemaman.spark.session import is_classic, require_server
-from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.memory import MemoryStore
 from tests.live.jars import JarsUnreachable, classpath
 from tests.live.process import NotReady, free_port

@@ -18,8 +18,9 @@ from schemaman.ingest.ingest import Summary
 from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
+from schemaman.spark.record_columns import COLUMNS
 from schemaman.spark.record_source import split_file
-from schemaman.spark.streaming.micro_batch import COLUMNS, record_batch
+from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
 from tests.ingest.test_order import BYTES_ALTERNATE, dressed_rows, pieces_of

@@ -22,8 +22,8 @@ from schemaman.registry import Registry
 from schemaman.spark import frame_ingest, require_data_sources
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.ingest import Destination
+from schemaman.spark.record_columns import RAW
 from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
-from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
 from tests.support.command_line import Run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from schemaman.errors import StalePlan, StatementFailed
@@ -49,10 +51,10 @@ def run(plan: Plan, executor: SparkExecutor) -> None:
     assert (migration.state, migration.reasons, migration.differences) == ("applied", (), ())
 
 
-LIFE = versions(
-    """id INT NOT NULL ID 1, a VARCHAR(9) ID 2, b VARCHAR(9) ID 3, f FLOAT ID 4,
+FIRST = """id INT NOT NULL ID 1, a VARCHAR(9) ID 2, b VARCHAR(9) ID 3, f FLOAT ID 4,
     d DECIMAL(8,2) COMMENT 'it\\'s' ID 5, s STRUCT<x: INT, l: ARRAY<STRUCT<p: INT>>> ID 6,
-    big BIGINT UNSIGNED ID 7, PRIMARY KEY (id), COMMENT 'life'""",
+    big BIGINT UNSIGNED ID 7, PRIMARY KEY (id), COMMENT 'life'"""
+LATER = (
     # a and b swap names; columns and members widen and come; comments
     """id BIGINT NOT NULL ID 1, b VARCHAR(30) ID 2, a VARCHAR(9) ID 3, f DOUBLE ID 4,
     d DECIMAL(12,2) COMMENT 'more' ID 5,
@@ -65,6 +67,9 @@ LIFE = versions(
     big BIGINT UNSIGNED ID 7, `größe in cm` INT ID 8, `tick``s` TIMESTAMP_NTZ(3) ID 9, a DATE ID 10,
     PRIMARY KEY (order_id), COMMENT 'better'""",
 )
+LIFE = versions(FIRST, *LATER)
+WIDE = re.sub(r"\bINT\b", "BIGINT", FIRST).replace("FLOAT", "DOUBLE").replace("(8,2)", "(12,2)")
+"""The first version with the types of the second one, to which Delta on Spark 3.5 widens none of these."""
 ROW = (
     "1, 'a1', 'b1', 1.5, 12.25, named_struct('x', 7, 'l', array(named_struct('p', 8))), 18446744073709551615"
 )
@@ -90,14 +95,16 @@ def test_a_table_goes_through_its_life_with_its_rows(
     table = table_of(format, f"whole_{drops}")
     name = TARGETS[format].table_name(table)
     live = None
-    for following, (columns, row) in zip(LIFE, READ, strict=True):
+    is_limited = format == "delta" and pyspark.__version__.startswith("3.")
+    life = versions(WIDE, *LATER) if is_limited else LIFE
+    for following, (columns, row) in zip(life, READ, strict=True):
         drawn = plan(format, table, following, live, drops=drops)
         assert drawn.refusals == ()
         run(drawn, executor)
         live = executor.inspect(table, format)
         assert live is not None
         assert live.schema == drawn.wanted
-        if following is LIFE[0]:
+        if following is life[0]:
             executor.run(f"INSERT INTO {name} VALUES ({ROW})")
         assert executor.query(f"SELECT {columns} FROM {name}") == (row,)
         again = plan(format, table, following, live, drops=drops)
@@ -140,7 +147,8 @@ def test_a_required_column_is_relaxed_when_the_source_lets_it_be_null(executor, 
     assert [s.kind for s in adopted.steps] == ["set-properties", *named]
     run(adopted, executor)
     drawn = plan(format, table, second, executor.inspect(table, format))
-    assert [s.kind for s in drawn.steps] == ["drop-not-null", "set-properties"]
+    # Spark 3.5 alters one column in a statement.
+    assert list(dict.fromkeys(s.kind for s in drawn.steps)) == ["drop-not-null", "set-properties"]
     run(drawn, executor)
     executor.run(f"INSERT INTO {name} (id) VALUES (2)")
     assert executor.query(f"SELECT * FROM {name} ORDER BY id") == ((1, 2, 3), (2, None, None))
@@ -149,11 +157,11 @@ def test_a_required_column_is_relaxed_when_the_source_lets_it_be_null(executor, 
 def test_a_plain_delta_table_is_upgraded_before_it_is_changed(executor) -> None:
     table = table_of("delta", "plain")
     executor.run("CREATE NAMESPACE IF NOT EXISTS lives")
-    executor.run(f"CREATE TABLE {table} (id INT, a INT, c INT) USING delta")
+    executor.run(f"CREATE TABLE {table} (id SMALLINT, a INT, c INT) USING delta")
     executor.run(f"INSERT INTO {table} VALUES (1, 2, 3)")
     first, second = versions(
-        "id INT ID 1, a INT ID 2, c INT ID 3",
-        "id BIGINT ID 1, b INT ID 2, at TIMESTAMP_NTZ ID 4",
+        "id SMALLINT ID 1, a INT ID 2, c INT ID 3",
+        "id INT ID 1, b INT ID 2, at TIMESTAMP_NTZ ID 4",
     )
     run(plan("delta", table, first, executor.inspect(table, "delta")), executor)
     live = executor.inspect(table, "delta")

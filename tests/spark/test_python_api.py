@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import schemaman as sm
 from schemaman.io.files import find_file, read_records
-from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.spark.record_columns import RAW
 from tests.support.checkout import CAPTURES
 
 pytestmark = pytest.mark.spark

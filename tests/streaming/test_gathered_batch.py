@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemaman.debezium.records import Record
+from schemaman.spark.record_columns import COLUMNS
 from schemaman.spark.streaming.gathered_batch import BatchGatherer, Prefixes
-from schemaman.spark.streaming.micro_batch import COLUMNS
 from schemaman.spark.streaming.record_frames import make_frame
 from schemaman.spark.versions import collect_arrow
 from tests.support.records import node, row_event

@@ -29,6 +29,7 @@ from schemaman.errors import (
     StatementFailed,
     message_of,
 )
+from schemaman.migration.apply.engine_check import require_capable_engine
 from schemaman.migration.apply.equality_deletes import require_undeleting_drops
 from schemaman.migration.apply.journal import (
     Journal,
@@ -275,6 +276,7 @@ class PlanRun:
         point = resume_plan(self.plan, lake, *count_progress(own))
         self.plan, at = point.plan, point.done
         require_undeleting_drops(self.plan, lake, at)
+        require_capable_engine(self.plan, lake, at)
         if point.foreign:
             return lake, at, point.foreign
         expected = find_expected_table(before, self.plan.format, self.plan.table)

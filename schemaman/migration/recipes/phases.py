@@ -33,6 +33,7 @@ from schemaman.migration.properties.table_record import (
     read_record,
 )
 from schemaman.migration.row_columns import DELETED
+from schemaman.migration.step_order import group_changes
 from schemaman.migration.step_sequence import StepSequence, set_on_table
 from schemaman.migration.target import Draft, LakeTable, Target
 from schemaman.model.ddl import format_type, quote_name
@@ -209,9 +210,9 @@ class PhaseDraft:
             )
             del new_values[e.column]
         relaxed = [ChangeNullable((e.old,), False, True) for e in swaps if self._is_required(e.old)]
-        if relaxed:
-            drafts = [require_draft(self.target.draft_change(self.now, change)) for change in relaxed]
-            after = replace(self.now, schema=patch(self.now.schema, relaxed))
+        for wave in group_changes(self.now, relaxed):
+            drafts = [require_draft(self.target.draft_change(self.now, change)) for change in wave]
+            after = replace(self.now, schema=patch(self.now.schema, wave))
             self.add_step(self.target.combine_drafts(self.now, drafts), after, nulled)
         self._set_properties({RECIPE_PROPERTY: "{}"})
         gate = "each row has the same value in the new column and in the old one, and writers are stopped"

@@ -25,8 +25,8 @@ from schemaman.sink.row_change import RowChange
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import TopicOffset
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.record_columns import COLUMNS, RAW, sort_records
 from schemaman.spark.session import is_classic
-from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, sort_records
 from schemaman.spark.streaming.plain_rows import PlainBatch, decode_records, stage_plain_rows
 from schemaman.spark.streaming.row_staging import (
     CHANGE,

@@ -20,7 +20,8 @@ import pyarrow.compute as compute
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemaman.spark.streaming.micro_batch import COLUMNS, cached_records, spread_records
+from schemaman.spark.record_columns import COLUMNS
+from schemaman.spark.streaming.micro_batch import cached_records, spread_records
 from schemaman.spark.versions import collect_arrow
 
 _BODIES = ("key", "value")

@@ -22,7 +22,7 @@ from schemaman.sink.row_change import RowOutcome
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
 from schemaman.spark.arrow_types import encode_key, fits_all
-from schemaman.spark.streaming.micro_batch import COLUMNS, read_records
+from schemaman.spark.record_columns import COLUMNS, read_records
 from schemaman.spark.streaming.row_staging import (
     CHANGE_ARROW,
     DECODED_COLUMNS,

@@ -20,8 +20,8 @@ from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.waiting_records import WaitingRecords, format_waiting_query, read_waiting
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.record_columns import COLUMNS, HEADERS
 from schemaman.spark.streaming.conflicts import retry_conflicts
-from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
 from schemaman.spark.streaming.row_staging import (
     CAME_LATE,
     DELETE_WAITS,

@@ -8,7 +8,7 @@ import pyarrow as arrow
 from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.debezium.records import Record
-from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.spark.record_columns import RAW
 
 _ARROW_RAW = arrow.schema(
     [

@@ -38,7 +38,7 @@ from schemaman.sink.values.unavailable import PLACEHOLDER
 from schemaman.sink.values.values import UnfitColumn
 from schemaman.sink.written_rows import UnnamedRow
 from schemaman.spark.arrow_types import encode_key, explain_misfit, fits_all, make_batch
-from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, read_records
+from schemaman.spark.record_columns import COLUMNS, RAW, read_records
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers, make_staged_schema
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords, format_span
 

@@ -57,11 +57,7 @@ from schemaman.spark.streaming.gathered_batch import BatchGatherer
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
 from schemaman.spark.streaming.late_rows import describe_late_tables, find_late_table
-from schemaman.spark.streaming.micro_batch import (
-    copy_records,
-    record_batch,
-    select_raw_columns,
-)
+from schemaman.spark.streaming.micro_batch import copy_records, record_batch, select_raw_columns
 from schemaman.spark.streaming.migration_context import MigrationContext, TableContext
 from schemaman.spark.streaming.progress import StreamProgress
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable, RetryLog
