@@ -9,7 +9,7 @@ import click
 
 from schemaman.api.sources import RecordSources
 from schemaman.debezium.wire_format import FORMS
-from schemaman.errors import NoHistory, UnreadableInput
+from schemaman.errors import UnreadableInput
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
@@ -83,14 +83,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def count_versions(registry: Registry, done: Summary) -> dict[str, int]:
-    """Count the versions of each table in a summary."""
-    versions: dict[str, int] = {}
-    for table in done.tables:
-        try:
-            versions[str(table)] = len(registry.history(table, Decisions()).versions)
-        except NoHistory:
-            continue
-    return versions
+    """Count the versions of each table in a summary that has a history."""
+    stored = registry.summaries(Decisions(), tables=done.tables)
+    return {str(each.summary.table): each.summary.versions for each in stored}
 
 
 def rate_rejects(

@@ -34,6 +34,7 @@ from schemaman.debezium.raw_record import (
     RecordFacts,
     find_source,
     parse_json,
+    parse_schema,
     prove_schema,
     read_facts,
     read_payload_after,
@@ -112,7 +113,6 @@ class ProbeForm:
         "outlines",
         "prefix",
         "proof",
-        "schema",
         "size",
     )
 
@@ -122,7 +122,6 @@ class ProbeForm:
         self.proof = _digest(prefix)
         self.name = str(schema.get("name") or "")
         self.document = is_document_schema(schema)
-        self.schema = schema
         self.looks = 0
         self.outlines: list[Outline] = []
         self.behind: re.Pattern[bytes] | None = None
@@ -255,7 +254,8 @@ class Prober:
         if payload is not None:
             event = self._restored(record, payload[0], form.name)
             facts = self._facts(record, event, form.name)
-            shown = list_shown_fields(event, form.schema, facts, events=form.document)
+            schema = parse_schema(form.prefix) if facts.document else None
+            shown = list_shown_fields(event, schema, facts, events=form.document)
             return self._seen(record, form.proof, key, facts, shown)
         # a damaged row is not probed, however much of it can be parsed
         found = None if form.document else read_tail_after(value, form.size)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, UnreadableInput, UsageError
@@ -71,6 +71,30 @@ def test_everything_that_a_record_has_comes_back(broker: str, topic: str) -> Non
     ]
     send(broker, sent)
     assert read(broker, topic) == sent
+
+
+def test_a_partition_and_a_topic_that_are_new_are_read_by_the_same_pattern(broker: str, topic: str) -> None:
+    create(broker, f"{topic}.a")
+    send(broker, some(f"{topic}.a", 3))
+    assert len(read(broker, f"{topic}.*")) == 3
+    admin = AdminClient({"bootstrap.servers": broker})
+    admin.create_partitions([NewPartitions(f"{topic}.a", 2)])[f"{topic}.a"].result(30)
+    create(broker, f"{topic}.b")
+    later = [*some(f"{topic}.a", 2, 1), *some(f"{topic}.b", 2)]
+    send(broker, later)
+    known = {(f"{topic}.a", 0): ((0, 2),)}
+    assert read(broker, f"{topic}.*", known) == [*some(f"{topic}.a", 3)[2:], *later]
+
+
+def test_offsets_that_retention_has_deleted_are_a_hole(broker: str, topic: str) -> None:
+    create(broker, topic)
+    sent = some(topic, 10)
+    send(broker, sent)
+    admin = AdminClient({"bootstrap.servers": broker})
+    for deleted in admin.delete_records([TopicPartition(topic, 0, 6)]).values():
+        deleted.result(30)
+    assert read(broker, topic) == sent[6:]
+    assert read(broker, topic, {(topic, 0): ((0, 3),)}) == sent[6:]
 
 
 def test_partitions_come_one_after_the_other_and_no_more_than_was_there(broker: str, topic: str) -> None:
@@ -204,7 +228,8 @@ def test_a_recording_through_a_broker_gives_the_history_of_its_file(
     new = []
     for part in (records[: len(records) // 2], records[len(records) // 2 :], []):
         send(broker, part)
-        found = kafka.read_records(kafka.find_topics(f"kafka://{broker}/{topic}.*"), {}, live.offsets("main"))
+        source = kafka.find_topics(f"kafka://{broker}/{topic}.*")
+        found = kafka.read_records(source, {}, live.offsets("main"))
         new.append(ingest(found, live, "main", schemas).new)
     ingest(records, file, "main", schemas)
     assert new == [len(records) // 2, len(records) - len(records) // 2, 0]
