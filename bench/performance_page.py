@@ -1,6 +1,7 @@
-"""Writes the figures of the Spark engine into `docs/performance.md`.
+"""Writes the figures of the Spark engine, or of long histories, into `docs/performance.md`.
 
 python -m bench.cluster --mb 3000 --slow | tail -1 | python -m bench.performance_page
+python -m bench.long_history | tail -1 | python -m bench.performance_page
 """
 
 from __future__ import annotations
@@ -12,15 +13,25 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-BEGIN, END = "<!-- figures of bench.cluster: begin -->\n", "<!-- figures of bench.cluster: end -->\n"
 FLOOR = "sum(crc32)"
 
 
 def main() -> None:
     """Read one line of JSON from standard input, and replace the part of the page."""
-    PAGE.write_text(
-        replace_part(PAGE.read_text(encoding="utf-8"), build_table(json.load(sys.stdin))), "utf-8"
+    found = json.load(sys.stdin)
+    is_long = "long_history" in found
+    part, table = ("long_history", list_ratios(found)) if is_long else ("cluster", build_table(found))
+    PAGE.write_text(replace_part(PAGE.read_text(encoding="utf-8"), part, table), "utf-8")
+
+
+def list_ratios(found: Mapping[str, Any]) -> str:
+    """Build the table from the last line of `bench.long_history`: each figure in a row, as it is named."""
+    ratios: Mapping[str, float] = found["ratios"]
+    rows = (
+        f"| {name} | {value:,.0f} |" if value >= 100 else f"| {name} | {value:.2f} |"
+        for name, value in ratios.items()
     )
+    return "\n".join(["| | figure |", "|---|---:|", *rows, ""])
 
 
 def build_table(found: Mapping[str, Any]) -> str:
@@ -41,11 +52,12 @@ def build_table(found: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def replace_part(page: str, table: str) -> str:
+def replace_part(page: str, part: str, table: str) -> str:
     """Replace what is between the two marks of a page. Raises `ValueError` if they are missing."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}{table}{END}{after}"
+    begin, end = (f"<!-- figures of bench.{part}: {edge} -->\n" for edge in ("begin", "end"))
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}{table}{end}{after}"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ has ten records. A table with `n` observations must have `n` versions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates, Position
@@ -83,6 +84,21 @@ def chunk(tables: Iterable[int], versions: range) -> tuple[list[Observation], li
     return [make_observation(n, v) for n in numbers for v in versions], [
         covered(n, versions) for n in numbers
     ]
+
+
+def later_chunks(
+    number: int, versions: int, places: Iterable[int]
+) -> tuple[list[Observation], list[CoveredRange]]:
+    """Make the chunks at some places among those of a table with few versions, as one.
+
+    Each of them brings ten records; those from place `versions` on bring more of the newest version.
+    """
+    found = list(places)
+    observations = [
+        replace(make_observation(number, place), schema=structure(min(place, versions - 1)))
+        for place in found
+    ]
+    return observations, [covered(number, range(found[0], found[-1] + 1))]
 
 
 def chunks(tables: int, versions: int, size: int) -> Iterator[tuple[list[Observation], list[CoveredRange]]]:

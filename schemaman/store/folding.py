@@ -17,6 +17,9 @@ from schemaman.store.version_blocks import replace_newest
 FIRST_CHECKPOINT = 100
 """The number of versions from which on a history has a checkpoint; shorter ones are folded as quickly."""
 
+FIRST_JOINED = 128
+"""The number of observations from which on their joined runs are a checkpoint, whatever they show."""
+
 SPACING = 64
 """The number of new versions, or of new observations, after which a checkpoint is made anew."""
 
@@ -35,9 +38,14 @@ def fold_with_checkpoint(
     module = import_module("schemaman.history.fold.continuation")
     trace = module.trace_fold(observations, table, CONNECTORS.get, verdicts)
     history: TableHistory | None = None if trace is None else trace.history
-    if history is None or verdicts or len(history.versions) < FIRST_CHECKPOINT:
+    if history is None or verdicts:
         return history, None
-    checkpoint: FoldCheckpoint | None = module.find_checkpoint(history, observations, trace, CONNECTORS.get)
+    checkpoint: FoldCheckpoint | None = None
+    if len(history.versions) >= FIRST_CHECKPOINT:
+        checkpoint = module.find_checkpoint(history, observations, trace, CONNECTORS.get)
+    if checkpoint is None and len(observations) >= FIRST_JOINED:
+        joined = import_module("schemaman.history.fold.joined_runs")
+        checkpoint = joined.join_observations(history, observations, CONNECTORS.get)
     return history, checkpoint
 
 
@@ -49,12 +57,20 @@ def continue_history(
     The second value is the checkpoint from which to go on next; it is the same one for few observations.
     """
     module = import_module("schemaman.history.fold.continuation")
-    found = module.continue_fold(checkpoint, before, fresh, CONNECTORS.get)
+    base = checkpoint if checkpoint.settled else None
+    if base is None:
+        joined = import_module("schemaman.history.fold.joined_runs")
+        found = joined.continue_joined(checkpoint, before, fresh, CONNECTORS.get)
+    else:
+        found = module.continue_fold(checkpoint, before, fresh, CONNECTORS.get)
     if found is None:
         return None
     history = replace(found.head, versions=replace_newest(before.versions, found.settled, found.versions))
-    if len(history.versions) - checkpoint.settled > SPACING + module.OVERLAP:
-        later = module.find_checkpoint(history, found.observations, found.trace, CONNECTORS.get, checkpoint)
+    is_due = len(history.versions) - checkpoint.settled > SPACING + module.OVERLAP
+    if base is None:
+        is_due = len(history.versions) >= FIRST_CHECKPOINT and len(fresh) > SPACING
+    if is_due:
+        later = module.find_checkpoint(history, found.observations, found.trace, CONNECTORS.get, base)
         if later is not None:
             return history, later
     if len(fresh) > SPACING:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bench import tables
-from schemaman.debezium.observation import Observation
+from schemaman.debezium.observation import Observation, forget_key
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.epochs import UNDECIDED
 from schemaman.history.fold import continuation, table_walk, timeline
@@ -23,7 +23,7 @@ from tests.support.checkout import PROOF
 
 TABLE = TableId("erp", "erp", "public", "orders")
 TYPES: tuple[Type, ...] = (Integer(32), Integer(64), String(), Boolean(), Timestamp(6), Timestamp(3))
-STREAMS = 300 if PROOF else 6
+STREAMS = 300 if PROOF else 4
 
 
 @pytest.fixture(autouse=True)
@@ -197,6 +197,61 @@ def test_a_late_record_is_folded_with_all_others(since: int) -> None:
     found = list(go_on([stream[:37], stream[37:], [late]]))
     assert [went_on for _, went_on in found] == [False, True, False]
     assert is_fold(found[-1][0], [*stream, late])
+
+
+def make_again(one: Observation, offset: int) -> Observation:
+    """The same records, delivered once more from an offset."""
+    first, last = (replace(mark, offset=offset + n) for n, mark in enumerate((one.first, one.last)))
+    return replace(one, first=first, last=last)
+
+
+def move_to_partition(one: Observation) -> Observation:
+    """Odd versions in a second partition."""
+    partition = (one.first.offset // tables.RECORDS) % 2
+    first, last = (replace(mark, partition=partition) for mark in (one.first, one.last))
+    return replace(one, first=first, last=last)
+
+
+@pytest.mark.parametrize("change", [forget_key, move_to_partition])
+def test_what_all_records_share_leaves_a_table_its_checkpoints(
+    change: Callable[[Observation], Observation],
+) -> None:
+    stream = [change(one) for one in make_plain_stream(40)]
+    found = list(go_on([stream[:29], *([one] for one in stream[29:])]))
+    assert [went_on for _, went_on in found[1:]] == [True] * 11
+    assert is_fold(found[-1][0], stream)
+
+
+def test_a_key_that_is_shown_at_last_is_the_key_of_all() -> None:
+    stream = [*map(forget_key, make_plain_stream(39)), make_plain_stream(40)[39]]
+    found = list(go_on([stream[:38], stream[38:39], stream[39:]]))
+    assert [went_on for _, went_on in found] == [False, True, False]
+    assert is_fold(found[-1][0], stream)
+
+
+def test_records_that_come_again_after_a_restart_leave_a_table_its_checkpoints() -> None:
+    """The first restart is in what is settled, the second one among the newest versions."""
+    stream = make_plain_stream(54)
+    moved = [
+        *stream[:5],
+        make_again(stream[4], 50),
+        *(make_again(one, one.first.offset + 10) for one in stream[5:]),
+    ]
+    moved.insert(53, make_again(stream[51], 5000))
+    moved[54:] = [make_again(one, 6000 + one.first.offset) for one in stream[52:]]
+    found = list(go_on([moved[:50], moved[50:53], *([one] for one in moved[53:])]))
+    assert [went_on for _, went_on in found[1:]] == [True] * (len(found) - 1)
+    assert is_fold(found[2][0], moved[:54])
+    assert is_fold(found[-1][0], moved)
+
+
+def test_a_lead_of_the_clock_that_only_an_open_version_shows_is_not_relied_on() -> None:
+    stream = make_plain_stream(40)
+    ahead = replace(stream[33].last, ts_ms=(stream[33].last.read_ms or 0) + 100)
+    stream[33] = replace(stream[33], last=ahead)
+    found = list(go_on([stream[:36], *([one] for one in stream[36:])]))
+    assert not any(went_on for _, went_on in found)
+    assert is_fold(found[-1][0], stream)
 
 
 def change_last(stream: list[Observation], change: Callable[[Observation], Observation]) -> list[Observation]:

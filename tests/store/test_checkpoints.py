@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from sqlalchemy import text
 
 from bench import tables
+from schemaman.compat.gate import GatePolicy, check
+from schemaman.compat.judge import RULES
+from schemaman.compat.snapshots import take_snapshot
 from schemaman.debezium.observation import Observation
 from schemaman.errors import StoreUnavailable
+from schemaman.history.decisions import Decisions, Rename, apply_decisions
 from schemaman.history.epochs import UNDECIDED, Verdicts
 from schemaman.history.fold import continuation, table_walk
 from schemaman.history.fold.checkpoint import FoldCheckpoint
@@ -20,23 +30,39 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store import folding, version_blocks
-from schemaman.store.sql import checkpoints, histories
+from schemaman.store.sql import checkpoints, histories, history_rows
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.version_blocks import BlockedVersions, VersionBlock
 from tests.live.database import schema_of_its_own
+from tests.support.checkout import PROOF
 
 TABLE = tables.table_of(0)
 VERSIONS = 40
+AMID = 40 if PROOF else 33
+"""The version amid whose append a process is killed."""
+
+
+class Pipe(Protocol):
+    """One end of a connection between two processes."""
+
+    def send(self, order: int) -> None: ...
+
+    def recv(self) -> int: ...
 
 
 @pytest.fixture(autouse=True)
 def short_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints and blocks in short histories."""
-    monkeypatch.setattr(table_walk, "MAX_OLDER_VERSIONS", 2)
-    monkeypatch.setattr(continuation, "OVERLAP", 6)
-    monkeypatch.setattr(folding, "FIRST_CHECKPOINT", 1)
-    monkeypatch.setattr(folding, "SPACING", 3)
-    monkeypatch.setattr(version_blocks, "VERSIONS_IN_BLOCK", 8)
+    shorten_memory(monkeypatch)
+
+
+def shorten_memory(patch: pytest.MonkeyPatch) -> None:
+    """Have checkpoints and blocks in short histories."""
+    patch.setattr(table_walk, "MAX_OLDER_VERSIONS", 2)
+    patch.setattr(continuation, "OVERLAP", 6)
+    patch.setattr(folding, "FIRST_CHECKPOINT", 4)
+    patch.setattr(folding, "FIRST_JOINED", 20)
+    patch.setattr(folding, "SPACING", 3)
+    patch.setattr(version_blocks, "VERSIONS_IN_BLOCK", 8)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -80,16 +106,109 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_one_version_after_the_other_is_the_fold_of_all(url: str, folds: list[int]) -> None:
     with opened(url, create=True) as one, opened(url) as other:
         record(one, range(30))
-        for number in range(30, 36):
+        for number in range(30, 36 if PROOF else 33):
             store = (one, other)[number % 2]
             record(store, range(number, number + 1))
             assert store.history(TABLE) == fold_all(number + 1)
         assert folds == [30]
         assert one.check() == ()
+        end = number + 1
         summary = one.read_summaries()
         one.rebuild()
         assert one.read_summaries() == summary
-        assert one.history(TABLE) == fold_all(36)
+        assert one.history(TABLE) == fold_all(end)
+
+
+def test_few_versions_go_on_from_joined_runs(url: str, folds: list[int]) -> None:
+    with opened(url, create=True) as one, opened(url) as other:
+        Registry(one, lambda: 0).record(*tables.later_chunks(0, 3, range(30)))
+        for number in range(30, 38):
+            store = (one, other)[number % 2]
+            Registry(store, lambda: 0).record(*tables.later_chunks(0, 3, [number]))
+        assert folds == [30]
+        assert store.history(TABLE) == folding.fold(tables.later_chunks(0, 3, range(38))[0], TABLE, UNDECIDED)
+        assert one.check() == ()
+
+
+def serve_appends(url: str, orders: Pipe) -> None:
+    """Append the versions that are asked for; the process kills itself amid the one of a negative number."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_memory(patch)
+        with opened(url) as store:
+            while number := orders.recv():
+                if number < 0:
+                    patch.setattr(history_rows, "write_histories", kill_process)
+                record(store, range(abs(number), abs(number) + 1))
+                orders.send(number)
+
+
+def kill_process(*_: object) -> None:
+    """End as a power cut does, behind the log and the checkpoint of a transaction that is not committed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@contextmanager
+def working(url: str) -> Iterator[tuple[Pipe, BaseProcess]]:
+    """A process that appends to a store."""
+    context = multiprocessing.get_context("forkserver")
+    orders, other = context.Pipe()
+    process = context.Process(target=serve_appends, args=(url, other), daemon=True)
+    process.start()
+    other.close()
+    try:
+        yield orders, process
+    finally:
+        process.kill()
+        process.join()
+
+
+def test_processes_in_turn_go_on_though_one_is_killed_amid_an_append(tmp_path: Path) -> None:
+    url = str(tmp_path / "store.db")
+    with opened(url, create=True) as store:
+        record(store, range(30))
+    with working(url) as (one, first), working(url) as (other, second):
+        for number in range(30, AMID):
+            asked = (one, other)[number % 2]
+            asked.send(number)
+            assert asked.recv() == number
+        one.send(-AMID)
+        first.join(timeout=60)
+        assert first.exitcode == -signal.SIGKILL
+        other.send(AMID)
+        assert other.recv() == AMID
+        other.send(0)
+        second.join(timeout=60)
+        assert second.exitcode == 0
+    with opened(url) as store:
+        assert store.history(TABLE) == fold_all(AMID + 1)
+        assert store.check() == ()
+
+
+def test_decisions_and_waivers_between_chunks_mean_the_same_afterwards(
+    tmp_path: Path, folds: list[int]
+) -> None:
+    decisions, policy = Decisions(), GatePolicy()
+    waived: set[str] = set()
+    with opened(str(tmp_path / "store.db"), create=True) as store:
+        registry = Registry(store, lambda: 0)
+        record(store, range(30))
+        for number in range(30, 36 if PROOF else 33):
+            record(store, range(number, number + 1))
+            whole = fold_all(number + 1)
+            assert whole is not None
+            decided = registry.history(TABLE, decisions)
+            assert decided == apply_decisions(whole, decisions)
+            baseline = {TABLE: take_snapshot(whole, whole.versions[20])}
+            found = check((decided,), baseline, RULES.load_each(), policy)
+            assert found == check((apply_decisions(whole, decisions),), baseline, RULES.load_each(), policy)
+            step = f"added_{number - tables.WIDTH + 6:05}", f"added_{number - 1:05}"
+            answer = Rename(str(TABLE), *step, decided.latest.id)
+            decisions = replace(decisions, renames=(*decisions.renames, answer))
+            waived |= {finding.fingerprint for finding, _ in found.findings[-1:]}
+            policy = replace(policy, waived=frozenset(waived))
+        assert folds == [30]
+        assert len(waived) > 1
+        assert decided != whole
 
 
 def test_chunks_in_any_order_are_the_fold_of_all(tmp_path: Path) -> None:

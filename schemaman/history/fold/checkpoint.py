@@ -26,6 +26,8 @@ class PartitionEnd:
 class FoldCheckpoint:
     """The kept `observations` are those of the versions from number `first` on; up to `settled` none changes.
 
+    If `settled` is 0, they are the joined runs of the whole table, and only `partitions` are of use.
+
     `next_id` is the first column id that no version up to `first` has. What comes later has to lie behind
     `position` and `latest_ms`, the newest time of a settled record, and within `clock_ahead`. `shapes` are
     the fingerprints of earlier schemas. `shared_records` and `key_spans` count those of earlier versions.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from schemaman.debezium.connector import Connector
-from schemaman.debezium.observation import ALTERNATIONS, Observation
+from schemaman.debezium.observation import ALTERNATIONS, KEY_UNKNOWN, Observation
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.epochs import ConnectorSettingsShown, FormInterval
 from schemaman.history.fold.ambiguity import MAX_OLDER_VERSIONS
@@ -71,6 +71,9 @@ def continue_fold(
     """
     if not all(_is_later(checkpoint, before, one) for one in fresh):
         return None
+    settled = (o for o in checkpoint.observations if o.first.position.rank <= checkpoint.position.rank)
+    if {o.schema for o in settled} & {o.schema for o in fresh}:
+        return None  # a run of a settled version may go on
     collapsed = {(end.topic, end.partition) for end in checkpoint.partitions if end.is_collapsed}
     marked = (replace(o, interrupted=True) if _find_partition(o) in collapsed else o for o in fresh)
     observations = merge_runs([*checkpoint.observations, *marked])
@@ -96,7 +99,7 @@ def find_checkpoint(
     ones. `history` is the whole history in both cases.
     """
     known = merge_runs(observations)
-    if not _is_plain_history(history, trace, known, base):
+    if not _is_plain_history(history, known, base):
         return None
     lowest = 1 if base is None else base.first
     newest = len(history.versions) - tail - OVERLAP + 1
@@ -137,12 +140,15 @@ def _make_checkpoint(
         return None
     kept = tuple(o for o in streamed if o.first.position.rank >= start.rank)
     earlier = tuple(o for o in known if o.snapshot or o.first.position.rank < start.rank)
-    if any(o.last.position.rank >= start.rank for o in earlier if not o.snapshot):
+    before = [o for o in earlier if not o.snapshot]
+    if any(o.last.position.rank >= start.rank for o in before) or _is_interleaved(before, kept):
         return None
     shapes = {fingerprint(o.schema) for o in earlier if o.schema is not None}
     shapes |= base.shapes if base is not None else set()
     if shapes & {fingerprint(o.schema) for o in kept if o.schema is not None}:
         return None
+    if base is None and trace.clock_leads[first + OVERLAP - 2] != trace.clock_ahead:
+        return None  # a record may no longer be the edge of its run, once the run goes on
     settled = [o for o in known if o.snapshot or o.first.position.rank <= end.rank]
     times = [time for o in settled for mark in (o.first, o.last) for time in _list_times(mark)]
     ids = trace.next_ids[first - (1 if base is None else base.first)]
@@ -162,6 +168,15 @@ def _make_checkpoint(
     )
 
 
+def _is_interleaved(before: Iterable[Observation], kept: Iterable[Observation]) -> bool:
+    """Whether a record before the kept ones was delivered among them: the next may be taken for repeated."""
+    last: dict[tuple[str, int], int] = {}
+    for one in before:
+        place = _find_partition(one)
+        last[place] = max(last.get(place, -1), one.last.offset)
+    return any(one.first.offset <= last.get(_find_partition(one), -1) for one in kept)
+
+
 def _find_ends(
     known: Sequence[Observation], earlier: Sequence[Observation], base: FoldCheckpoint | None
 ) -> tuple[PartitionEnd, ...]:
@@ -177,22 +192,23 @@ def _find_ends(
 
 
 def _is_plain_history(
-    history: TableHistory, trace: FoldTrace, known: Sequence[Observation], base: FoldCheckpoint | None
+    history: TableHistory, known: Sequence[Observation], base: FoldCheckpoint | None
 ) -> bool:
     """Whether each version depends on its neighbours alone: rows with schemas, of one incarnation."""
     versions = history.versions if base is None else history.versions[base.first - 1 :]
     return (
-        not (history.events or trace.has_repeated or history.settings_shown.changes)
+        not (history.events or history.settings_shown.changes)
         and history.identity == "source"
         and not any(d.kind in _WRITER_KINDS for d in history.disagreements)
         and all(map(_is_plain, known))
+        and len({o.unstated_attributes for o in known}) == 1
         and all(not v.event_schemas and v.incarnation == 1 for v in versions)
         and all(_has_own_names(r.schema) for v in versions for r in v.revisions)
     )
 
 
 def _is_plain(observation: Observation) -> bool:
-    """Whether it is an event with schema and key, from the source itself, of a table with one writer."""
+    """Whether it is an event with a schema, from the source itself, of a table with one writer."""
     o = observation
     return (
         o.evidence == "emitted"
@@ -200,7 +216,8 @@ def _is_plain(observation: Observation) -> bool:
         and o.schema is not None
         and _has_own_names(o.schema)
         and not (o.previous or o.ddl or o.renames or o.weak or o.writer)
-        and not (o.stated_attributes or o.unstated_attributes or o.inferred)
+        and not (o.stated_attributes or o.inferred)
+        and o.unstated_attributes in ((), KEY_UNKNOWN)
     )
 
 
@@ -220,6 +237,7 @@ def _is_later(checkpoint: FoldCheckpoint, before: TableHistory, observation: Obs
         and all(_is_mark_later(c, mark) for mark in (o.first, o.last))
         and fingerprint(o.schema) not in c.shapes
         and set(o.schema.key) <= set(before.latest.schema.key)
+        and o.unstated_attributes == c.observations[0].unstated_attributes
         and any(o.first.topic == kept.first.topic for kept in c.observations)
         and any(o.schema_name == kept.schema_name for kept in c.observations)
     )
@@ -242,7 +260,7 @@ def _join_history(
 ) -> Continuation | None:
     """Put the fold of the newest part behind the settled versions; None if it does not fit."""
     c, part = checkpoint, trace.history
-    if not (_is_plain_history(part, trace, observations, None) and _has_one_epoch(part, before)):
+    if not (_is_plain_history(part, observations, None) and _has_one_epoch(part, before)):
         return None
     start, own = (h.revisions[0].schema for h in (before.versions[c.first - 1], part.versions[0]))
     if start.names != own.names or trace.clock_ahead != c.clock_ahead:
@@ -285,7 +303,7 @@ def _has_one_epoch(part: TableHistory, before: TableHistory) -> bool:
 def _join_keys(known: tuple[KeySpan, ...], part: tuple[KeySpan, ...]) -> tuple[KeySpan, ...]:
     """Go on with the key of which the kept versions are only the end; empty if that is not certain."""
     first = known[0] if known else None
-    if first is None or not part or not first.is_confirmed:
+    if first is None or not part or (part[0].is_confirmed and not first.is_confirmed):
         return ()
     if (first.columns, first.evidence) != (part[0].columns, part[0].evidence):
         return ()

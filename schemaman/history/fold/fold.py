@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
@@ -65,16 +66,20 @@ FindConnector = Callable[[str], Connector]
 class FoldTrace:
     """A history, and what a fold of its newest part has to know of the rest.
 
-    `clock_ahead` is how far the database's clock is ahead at least (ms). `next_ids` are, by version, the
-    first column id that it and those before it do not have. `shared_runs` have edges in two versions.
-    `has_repeated`: some records were only delivered again.
+    `clock_leads` say, by version, how far it and those before show the database's clock ahead (ms, at least).
+    `next_ids` are, by version, the first column id that it and those before it do not have. `shared_runs`
+    have edges in two versions.
     """
 
     history: TableHistory
-    clock_ahead: int
+    clock_leads: tuple[int, ...]
     next_ids: tuple[int, ...]
     shared_runs: frozenset[Observation]
-    has_repeated: bool
+
+    @property
+    def clock_ahead(self) -> int:
+        """How far the database's clock is ahead at least (ms)."""
+        return self.clock_leads[-1]
 
 
 def fold(
@@ -128,8 +133,8 @@ def trace_fold(
     count_records(opened, others)
     connector = max(public, key=lambda o: (find_time(o.last), o.connector)).connector
     spread = find_shared_runs(opened)
-    ahead = max(clock_ahead, measure_clock_ahead(point for v in opened for point in v.points))
-    versions = close_versions(opened, spread, find_connector, ahead)
+    leads = tuple(accumulate((measure_clock_ahead(v.points) for v in opened), max, initial=clock_ahead))[1:]
+    versions = close_versions(opened, spread, find_connector, leads[-1])
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     history = TableHistory(
         table=table,
@@ -147,7 +152,7 @@ def trace_fold(
         shared_records=sum(map(count_undivided, spread)),
     )
     next_ids = tuple(version.next_id for version in opened)
-    return FoldTrace(history, ahead, next_ids, spread, has_repeated=bool(line.repeated))
+    return FoldTrace(history, leads, next_ids, spread)
 
 
 def _add_document_versions(versions: OpenVersions, documents: DocumentVersions) -> None:
