@@ -326,7 +326,7 @@ def _text(told: Cell, there: object, type: str) -> bool:
         case bool():
             return False
         case float():
-            return told == float(there)
+            return told == _float(there)
         case int() | Decimal():
             try:
                 return Decimal(there) == Decimal(told)
@@ -335,11 +335,27 @@ def _text(told: Cell, there: object, type: str) -> bool:
         case timedelta():
             return _clock(there) == told or _span(there) == told
         case dict() | tuple():
-            return bool(json.loads(there) == json.loads(json.dumps(told)))
+            return _parse(there) == json.loads(json.dumps(told, default=str))
         case Beyond():
             return str(told.raw) == there or ("infinity" in there and told.raw in _INFINITE)
         case _:
             return False
+
+
+def _float(text: str) -> float | None:
+    """The number that a text spells, if it spells one."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _parse(text: str) -> object:
+    """The document that a text spells; a text that spells none is equal to no list or struct."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 _INFINITE = {

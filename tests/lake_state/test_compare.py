@@ -335,6 +335,9 @@ def test_what_nobody_told_is_no_null() -> None:
         ((1, None), [1, 0], "ARRAY<INT>", False),
         (Beyond("date", -622191234), "infinity", "STRING", True),
         (Beyond("date", -622191234), None, "DATE", False),
+        ((date(2002, 8, 7),), '["2002-08-07"]', "STRING", True),
+        ((date(2002, 8, 7),), "{2002-08-08}", "STRING", False),
+        (0.5, "a word", "STRING", False),
     ],
 )
 def test_the_type_of_the_lake_says_what_a_cell_must_be(
