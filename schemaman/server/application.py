@@ -189,7 +189,7 @@ class RegistryApplication:
         change = self._registry.last_change
         revision = self._registry.find_revision() if endpoint.is_kept else None
         wanted = find_plain_registration(call) if endpoint.answer is register_schema else None
-        if self._is_quick(request, endpoint, call):
+        if revision is not None and self._is_quick(request, endpoint, call):
             answer = _make_answer(endpoint.answer(call), media_type)
         elif wanted is not None and len(request.body or b"") <= _SMALL_BODY:
             answer = _make_answer(build_version(await self._grouped.register(wanted)), media_type)

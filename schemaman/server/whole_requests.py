@@ -120,6 +120,7 @@ class WholeRequestProtocol(DeadlineProtocol):
 
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection that was silent for long enough."""
+        self.timeout_keep_alive_task = None
         rest = self._quiet_since + self.timeout_keep_alive - self.loop.time()
         if rest > 0.001 and not self.transport.is_closing():
             self.timeout_keep_alive_task = self.loop.call_later(rest, self.timeout_keep_alive_handler)
@@ -136,7 +137,7 @@ class WholeRequestProtocol(DeadlineProtocol):
 
     def _answer(self, request: HttpRequest) -> None:
         application: Any = self.app
-        kept = application.find_kept(request)
+        kept = None if self.flow.write_paused else application.find_kept(request)
         if kept is not None:
             self._stop_time()
             self._write(kept)
@@ -157,6 +158,8 @@ class WholeRequestProtocol(DeadlineProtocol):
             self.logger.error("Exception in the application\n", exc_info=error)
             answer = HttpAnswer(500, b"Internal Server Error", ((b"connection", b"close"),))
             cycle.keep_alive = False
+        if self.flow.write_paused:  # the client does not read its answers: none is added in memory
+            await self.flow.drain()
         cycle.response_complete = True
         if self.transport.is_closing():
             return
