@@ -1,8 +1,9 @@
 """Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL PID …]`.
 
 The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
-come over eight connections that stay open. The empty request, `GET /`, shows what HTTP itself costs. For each
-request: how many a second, the CPU microseconds of the server, and these as a multiple of the empty request.
+come over eight connections that stay open; of two servers, over one and over sixteen. The empty request,
+`GET /`, shows what HTTP itself costs. For each request: how many a second, the CPU microseconds of the
+server, and these as a multiple of the empty request.
 With the URL of an empty registry of another vendor and its processes, both answer the same requests in turn.
 """
 
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,6 +32,7 @@ from schemaman.store.subject_hashes import compute_fingerprint, compute_guid
 from schemaman.store.subjects import RegisteredSchema, SchemaContent, SubjectName, SubjectVersion
 
 _CONNECTIONS = 8
+_COMPARED_CONNECTIONS = (1, 16)
 _FLOOR = "empty request"
 _SKIPPED = 1 << 20
 """The first number of a request that counts."""
@@ -91,7 +94,7 @@ def build(method: str, path: str, body: object = None) -> bytes:
     return head.encode() + data
 
 
-async def _ask(host: str, port: int, request: Request, seconds: float) -> tuple[int, float]:
+async def _ask(host: str, port: int, request: Request, seconds: float, connections: int) -> tuple[int, float]:
     """Ask over all connections for a time; how many answers there were, and in how many seconds."""
     numbers = iter(range(1 << 30))
     end = time.perf_counter() + seconds
@@ -112,7 +115,7 @@ async def _ask(host: str, port: int, request: Request, seconds: float) -> tuple[
         writer.close()
 
     began = time.perf_counter()
-    await asyncio.gather(*(connect() for _ in range(_CONNECTIONS)))
+    await asyncio.gather(*(connect() for _ in range(connections)))
     return answers, time.perf_counter() - began
 
 
@@ -124,13 +127,21 @@ class Speed:
     cpu: float
 
 
-def measure(url: str, pids: Sequence[int], request: Request, seconds: float = _SECONDS) -> Speed:
+def measure(
+    url: str,
+    pids: Sequence[int],
+    request: Request,
+    seconds: float = _SECONDS,
+    connections: int = _CONNECTIONS,
+) -> Speed:
     """Send requests for some seconds; a second before is not counted."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 0
-    asyncio.run(_ask(host, port, request, 1.0))
+    asyncio.run(_ask(host, port, request, 1.0, connections))
     before = read_cpu(pids)
-    answers, took = asyncio.run(_ask(host, port, lambda number: request(number + _SKIPPED), seconds))
+    answers, took = asyncio.run(
+        _ask(host, port, lambda number: request(number + _SKIPPED), seconds, connections)
+    )
     return Speed(answers / took, 1e6 * (read_cpu(pids) - before) / answers)
 
 
@@ -166,9 +177,10 @@ def list_reads(subjects: int, versions: int = _VERSIONS) -> dict[str, Request]:
     }
 
 
-def register(number: int) -> bytes:
-    """A request that registers a new schema under a new subject."""
-    return build("POST", f"/subjects/new{number}/versions", {"schema": make_schema(number, 99)})
+def register(number: int, run: int = 0) -> bytes:
+    """A request that registers a new schema under a new subject; each run has its own ones."""
+    body = {"schema": make_schema(number, 1_000 + run)}
+    return build("POST", f"/subjects/new{run}-{number}/versions", body)
 
 
 def measure_size(store: str, size: int) -> dict[str, Speed]:
@@ -188,7 +200,7 @@ def compare_with(other: str, pids: Sequence[int]) -> None:
 
     `pids` are the processes of the other server, also those of its store.
     """
-    requests = {"registration": register} | list_reads(_COMPARED, 1)
+    reads = list_reads(_COMPARED, 1)
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(f"sqlite:///{Path(folder) / 'schemaman.db'}") as (url, pid),
@@ -198,12 +210,14 @@ def compare_with(other: str, pids: Sequence[int]) -> None:
                 for subject in range(1, _COMPARED + 1):
                     body = {"schema": make_schema(subject, 1)}
                     client.post(f"/subjects/s{subject:06}/versions", json=body).raise_for_status()
-        for name in _COMPARABLE:
-            mine = measure(url, [pid], requests[name])
-            theirs = measure(other, pids, requests[name])
+        for name, connections in product(_COMPARABLE, _COMPARED_CONNECTIONS):
+            request = reads.get(name, partial(register, run=connections))
+            mine = measure(url, [pid], request, connections=connections)
+            theirs = measure(other, pids, request, connections=connections)
             print(
-                f"  {name:24} {mine.rate:7,.0f} /s {theirs.rate:7,.0f} /s {mine.rate / theirs.rate:5.1f}"
-                f" {mine.cpu:8,.0f} µs {theirs.cpu:8,.0f} µs {theirs.cpu / mine.cpu:5.1f}",
+                f"  {name:20} {connections:3} {mine.rate:7,.0f} /s {theirs.rate:7,.0f} /s"
+                f" {mine.rate / theirs.rate:5.1f} {mine.cpu:8,.0f} µs {theirs.cpu:8,.0f} µs"
+                f" {theirs.cpu / mine.cpu:5.1f}",
                 flush=True,
             )
 

@@ -9,23 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
-
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from schemaman.errors import SchemamanError
 from schemaman.server import metrics
-from schemaman.server.answers import build_fault
-from schemaman.server.calls import NO_CONTENT, Call, ManyAnswers, RawText
+from schemaman.server.answers import build_fault, build_version
+from schemaman.server.calls import NO_CONTENT, Call, Endpoint, ManyAnswers, RawText
 from schemaman.server.deadlines import BODY_SECONDS
-from schemaman.server.endpoints import register_schema
-from schemaman.server.kept_answers import KeptAnswers
+from schemaman.server.endpoints import find_plain_registration, register_schema
+from schemaman.server.grouped_registrations import GroupedRegistrations
+from schemaman.server.http_messages import Headers, HttpAnswer, HttpRequest, find_headers
+from schemaman.server.kept_answers import LASTING_SECONDS, KeptAnswer, KeptAnswers, make_key
 from schemaman.server.media_types import PRODUCED, choose_media_type, is_readable
 from schemaman.server.routes import NoRoute, Route, find_route
 from schemaman.server.users import Authenticator, User
@@ -37,8 +35,13 @@ LARGEST_REQUEST = 4 << 20
 _DISCARDED = 4
 """How many times the largest body is read, and discarded, before the connection is closed."""
 _STORE_FAULT = 50001
-_METRICS = "/metrics"
-_OPEN = frozenset({"/", "/health"})
+_THREADS = 40
+_QUICK_BODY = 8 << 10
+"""Bytes of a schema that is parsed while other requests wait."""
+_SMALL_BODY = 64 << 10
+"""Bytes of a registration that shares the thread of others."""
+_METRICS = b"/metrics"
+_OPEN = frozenset({b"/", b"/health"})
 """Paths for probes, which have no password."""
 _WORDS = {
     400: "The body is no JSON",
@@ -50,6 +53,17 @@ _WORDS = {
     408: "The body did not arrive in time",
     415: f"This Content-Type of the body is not read; send {PRODUCED[0]} or application/json",
 }
+
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+T = TypeVar("T")
+
+
+class _Disconnected(Exception):
+    """The client has gone before its request had an end."""
 
 
 class HttpFault(Exception):
@@ -78,14 +92,10 @@ class ServerOptions:
 class _Handled:
     """What is known of a request while it is answered."""
 
-    path: str = ""
+    began: float
     route: str = "none"
     user: User | None = None
     code: int = 0
-
-    @property
-    def actor(self) -> str:
-        return "" if self.user is None else self.user.name
 
 
 class RegistryApplication:
@@ -95,104 +105,185 @@ class RegistryApplication:
         self._registry = registry
         self._options = options or ServerOptions()
         self._kept = KeptAnswers()
+        self._executor = ThreadPoolExecutor(_THREADS, "schemaman-server")
+        self._grouped = GroupedRegistrations(registry, self._executor)
         self.metrics = metrics.Metrics()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request of ASGI."""
         if scope["type"] == "lifespan":
             await _follow_lifespan(receive, send)
+            self._executor.shutdown(wait=False)
             return
         if scope["type"] != "http":
             return
-        began = time.perf_counter()
-        request, handled = Request(scope, receive), _Handled()
+        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        client = scope.get("client")
+        request = HttpRequest(
+            scope["method"],
+            raw_path.partition(b"?")[0],
+            scope.get("query_string", b""),
+            find_headers(list(scope["headers"])),
+            b"",
+            client[0] if client else "",
+        )
         try:
-            response = await self._respond(request, handled)
-        except ClientDisconnect:
+            request = replace(request, body=await self._read_body(receive))
+        except _Disconnected:
             return
-        seconds = time.perf_counter() - began
-        await response(scope, receive, send)
-        self._record(request, response, handled, seconds)
+        except HttpFault as error:
+            handled = _Handled(time.perf_counter())
+            answer = self._explain_fault(error, handled, PRODUCED[0])
+            self._record(request, answer.status, handled)
+        else:
+            answer = self.find_kept(request) or await self.answer(request)
+        headers = answer.list_headers()
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
 
-    async def _respond(self, request: Request, handled: _Handled) -> Response:
+    def find_kept(self, request: HttpRequest) -> HttpAnswer | None:
+        """Find the answer that was given before and is still true, without any wait; None for none."""
+        began = time.perf_counter()
+        kept = self._kept.find(make_key(request))
+        if kept is None:
+            return None
+        try:
+            revision = self._registry.find_revision()
+        except SchemamanError:
+            return None  # the request itself meets the fault, and explains it
+        if not kept.is_true(revision, self._registry.last_change):
+            return None
+        user = None
+        if self._options.authenticator is not None:
+            user = self._options.authenticator.find_remembered(request.read_header(b"authorization"))
+            if user is None or (kept.endpoint.is_write and not user.may_write):
+                return None
+        self._count(kept.endpoint)
+        self._record(request, kept.answer.status, _Handled(began, kept.endpoint.path, user))
+        return kept.answer
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        """Answer a request that has arrived as a whole; a fault is an answer, too."""
+        handled = _Handled(time.perf_counter())
         media_type = PRODUCED[0]
         try:
-            data = await self._read_body(request)
-            raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
-            raw_path = raw_path.partition(b"?")[0]
-            handled.path = raw_path.decode("ascii", "replace")
-            await self._authenticate(request, handled)
-            if handled.path == _METRICS and request.method in ("GET", "HEAD"):
-                handled.route = _METRICS
-                return Response(self.metrics.format(), media_type=metrics.MEDIA_TYPE)
-            chosen = choose_media_type(request.headers.get("accept", ""))
-            if chosen is None:
-                raise HttpFault(406)
-            media_type = chosen
-            route = find_route(request.method, raw_path)
-            handled.route = route.endpoint.path
-            if route.endpoint.is_write and handled.user is not None and not handled.user.may_write:
-                raise HttpFault(403)
-            asked = raw_path, request.scope.get("query_string", b""), media_type
-            change = self._registry.last_change
-            if route.endpoint.is_kept and (kept := self._kept.find(asked, change)) is not None:
-                return Response(kept, headers={"Content-Type": media_type})
-            call = self._read_call(request, route, handled, data)
-            # A thread costs more than to read one row of a file; resolving references may take long.
-            is_quick = route.endpoint.is_kept and self._registry.is_local and not call.read_text("format")
-            answer = (
-                route.endpoint.answer(call)
-                if is_quick
-                else await run_in_threadpool(route.endpoint.answer, call)
-            )
-            if route.endpoint.answer is register_schema:
-                self.metrics.registrations.inc()
-            response = _make_response(answer, media_type)
-            if route.endpoint.is_kept:
-                self._kept.keep(asked, change, bytes(response.body))
-            return response
-        except RefusedRequest as error:
-            handled.code = self._options.conflict_code if error.code == 409 else error.code
-            return _make_response(build_fault(handled.code, error.message), media_type, error.status)
-        except NoRoute as error:
-            handled.code = error.status
-            return _make_response(build_fault(error.status, _WORDS[error.status]), media_type, error.status)
-        except HttpFault as error:
-            handled.code = error.status
-            answer = build_fault(error.status, str(error))
-            response = _make_response(answer, media_type, error.status)
-            if error.status == 408:
-                response.headers["Connection"] = "close"  # the rest of the body is no next request
-            if error.status == 401:
-                response.headers["WWW-Authenticate"] = 'Basic realm="schemaman", charset="UTF-8"'
-            return response
-        except RecursionError:
-            handled.code = 42201
-            return _make_response(
-                build_fault(42201, "Invalid schema: it is nested too deeply"), media_type, 422
-            )
-        except SchemamanError as error:
-            handled.code = _STORE_FAULT
-            return _make_response(build_fault(_STORE_FAULT, error.message), media_type, 500)
+            handled.user = await self._authenticate(request)
+            if request.path == _METRICS and request.method in ("GET", "HEAD"):
+                handled.route = _METRICS.decode()
+                answer = HttpAnswer(200, self.metrics.format(), _make_headers(metrics.MEDIA_TYPE))
+            else:
+                media_type = _choose_media_type(request)
+                answer = await self._answer_routed(request, handled, media_type)
+        except (HttpFault, NoRoute, SchemamanError, RecursionError) as error:
+            answer = self._explain_fault(error, handled, media_type)
+        self._record(request, answer.status, handled)
+        return answer
 
-    async def _authenticate(self, request: Request, handled: _Handled) -> None:
+    async def _answer_routed(self, request: HttpRequest, handled: _Handled, media_type: str) -> HttpAnswer:
+        route = find_route(request.method, request.path)
+        endpoint = route.endpoint
+        handled.route = endpoint.path
+        if endpoint.is_write and handled.user is not None and not handled.user.may_write:
+            raise HttpFault(403)
+        call = self._read_call(request, route, handled)
+        change = self._registry.last_change
+        revision = self._registry.find_revision() if endpoint.is_kept else None
+        wanted = find_plain_registration(call) if endpoint.answer is register_schema else None
+        if revision is not None and self._is_quick(request, endpoint, call):
+            answer = _make_answer(endpoint.answer(call), media_type)
+        elif wanted is not None and len(request.body or b"") <= _SMALL_BODY:
+            answer = _make_answer(build_version(await self._grouped.register(wanted)), media_type)
+        else:
+            answer, revision = await self._run(
+                lambda: self._answer_waiting(request, endpoint, call, media_type, revision)
+            )
+        self._count(endpoint)
+        if endpoint.is_lasting or (endpoint.is_kept and revision is not None):
+            until = time.monotonic() + LASTING_SECONDS
+            self._kept.keep(make_key(request), KeptAnswer(endpoint, answer, revision, change, until))
+        return answer
+
+    def _answer_waiting(
+        self, request: HttpRequest, endpoint: Endpoint, call: Call, media_type: str, revision: object | None
+    ) -> tuple[HttpAnswer, object]:
+        """Answer in a thread that may wait; the answer and the revision from before it."""
+        if endpoint.is_kept and revision is None:
+            revision = self._registry.read_revision()
+            kept = self._kept.find(make_key(request))
+            if kept is not None and kept.revision == revision:
+                return kept.answer, revision
+        return _make_answer(endpoint.answer(call), media_type), revision
+
+    def _is_quick(self, request: HttpRequest, endpoint: Endpoint, call: Call) -> bool:
+        """Whether to answer at once: a thread costs more than to read a few rows of a file.
+
+        Resolving references may take long, and so may parsing a large schema.
+        """
+        return (
+            endpoint.is_kept
+            and not endpoint.is_write
+            and self._registry.is_local
+            and not call.read_text("format")
+            and (
+                not request.body or (len(request.body) <= _QUICK_BODY and b'"references"' not in request.body)
+            )
+        )
+
+    def _run(self, work: Callable[[], T]) -> Awaitable[T]:
+        return asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def _count(self, endpoint: Endpoint) -> None:
+        if endpoint.answer is register_schema:
+            self.metrics.registrations.inc()
+
+    def _explain_fault(self, error: Exception, handled: _Handled, media_type: str) -> HttpAnswer:
+        """Explain a fault as an answer."""
+        headers: Headers = ()
+        match error:
+            case RefusedRequest():
+                handled.code = self._options.conflict_code if error.code == 409 else error.code
+                status, message = error.status, error.message
+            case NoRoute():
+                handled.code = status = error.status
+                message = _WORDS[status]
+            case HttpFault():
+                handled.code = status = error.status
+                message = str(error)
+                if status == 408:
+                    headers = ((b"connection", b"close"),)  # the rest of the body is no next request
+                elif status == 401:
+                    headers = ((b"www-authenticate", b'Basic realm="schemaman", charset="UTF-8"'),)
+            case RecursionError():
+                handled.code, status = 42201, 422
+                message = "Invalid schema: it is nested too deeply"
+            case SchemamanError():
+                handled.code, status, message = _STORE_FAULT, 500, error.message
+            case _:
+                raise error
+        found = _make_answer(build_fault(handled.code, message), media_type, status)
+        return replace(found, headers=(*found.headers, *headers))
+
+    async def _authenticate(self, request: HttpRequest) -> User | None:
         authenticator = self._options.authenticator
-        if authenticator is None or handled.path in _OPEN:
-            return
-        header = request.headers.get("authorization", "")
-        handled.user = await run_in_threadpool(authenticator.find_user, header) if header else None
-        if handled.user is None:
+        if authenticator is None or request.path in _OPEN:
+            return None
+        header = request.read_header(b"authorization")
+        user = authenticator.find_remembered(header)
+        if user is None and header:
+            user = await self._run(lambda: authenticator.find_user(header))
+        if user is None:
             raise HttpFault(401)
+        return user
 
-    def _read_call(self, request: Request, route: Route, handled: _Handled, data: bytes | None) -> Call:
-        body = self._parse_body(request, data) if request.method in ("POST", "PUT") else None
-        query = _read_query(request.scope.get("query_string", b""))
+    def _read_call(self, request: HttpRequest, route: Route, handled: _Handled) -> Call:
+        body = self._parse_body(request) if request.method in ("POST", "PUT") else None
+        query = _read_query(request.query) if request.query else {}
         registry = self._registry
         if route.context != registry.context:
             registry = registry.in_context(route.context)
-        return Call(registry, route.parts, query, body, handled.actor)
+        return Call(registry, route.parts, query, body, handled.user.name if handled.user else "")
 
-    async def _read_body(self, request: Request) -> bytes | None:
+    async def _read_body(self, receive: Receive) -> bytes | None:
         """Read a body; None for one that is too large.
 
         A body that is answered before its end resets the connection, and the client loses the answer.
@@ -200,18 +291,23 @@ class RegistryApplication:
         data, size = bytearray(), 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                async for chunk in request.stream():
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _Disconnected
+                    chunk = message.get("body", b"")
                     size += len(chunk)
                     if size <= self._options.largest_request:
                         data += chunk
-                    elif size > _DISCARDED * self._options.largest_request:
+                    if size > _DISCARDED * self._options.largest_request or not message.get("more_body"):
                         break
         except TimeoutError:
             raise HttpFault(408) from None
         return bytes(data) if size <= self._options.largest_request else None
 
-    def _parse_body(self, request: Request, data: bytes | None) -> object:
-        if not is_readable(request.headers.get("content-type", "")):
+    def _parse_body(self, request: HttpRequest) -> object:
+        data = request.body
+        if not is_readable(request.read_header(b"content-type")):
             raise HttpFault(415)
         if data is None:
             largest = self._options.largest_request
@@ -219,28 +315,27 @@ class RegistryApplication:
         if not data.strip():
             return None
         try:
-            return json.loads(data.decode("utf-8"), parse_constant=_refuse_number, parse_float=_read_double)
+            return _DECODER.decode(data.decode("utf-8"))
         except (ValueError, RecursionError):
             raise HttpFault(400) from None
 
-    def _record(self, request: Request, response: Response, handled: _Handled, seconds: float) -> None:
+    def _record(self, request: HttpRequest, status: int, handled: _Handled) -> None:
+        seconds = time.perf_counter() - handled.began
         method = request.method if request.method in _METHODS else "other"
-        status = str(response.status_code)
-        self.metrics.requests.labels(handled.route, method, status).inc()
-        self.metrics.seconds.labels(handled.route, method).observe(seconds)
+        self.metrics.count(handled.route, method, status, seconds)
         if handled.code:
             self.metrics.refusals.labels(str(handled.code)).inc()
         if self._options.write_log is not None:
             line = {
                 "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "client": request.client.host if request.client else "",
-                "user": handled.actor,
+                "client": request.client,
+                "user": handled.user.name if handled.user else "",
                 "method": method,
-                "path": handled.path[:500],
-                "status": response.status_code,
+                "path": request.path.decode("ascii", "replace")[:500],
+                "status": status,
                 "code": handled.code or None,
                 "ms": round(1000 * seconds, 3),
-                "request_id": request.headers.get("x-request-id", "")[:100] or None,
+                "request_id": request.read_header(b"x-request-id")[:100] or None,
             }
             self._options.write_log(json.dumps({name: v for name, v in line.items() if v is not None}))
 
@@ -248,13 +343,24 @@ class RegistryApplication:
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 
-def _make_response(answer: object, media_type: str, status: int = 200) -> Response:
+def _choose_media_type(request: HttpRequest) -> str:
+    chosen = choose_media_type(request.read_header(b"accept"))
+    if chosen is None:
+        raise HttpFault(406)
+    return chosen
+
+
+def _make_headers(media_type: str) -> Headers:
+    return ((b"content-type", media_type.encode("ascii")),)
+
+
+def _make_answer(answer: object, media_type: str, status: int = 200) -> HttpAnswer:
     if answer is NO_CONTENT:
-        return Response(status_code=204)
+        return HttpAnswer(204)
     if isinstance(answer, ManyAnswers):
         answer, status = answer.body, 207
-    text = answer.text if isinstance(answer, RawText) else json.dumps(answer, separators=(",", ":"))
-    return Response(text.encode("utf-8"), status, {"Content-Type": media_type})
+    text = answer.text if isinstance(answer, RawText) else _ENCODER.encode(answer)
+    return HttpAnswer(status, text.encode("utf-8"), _make_headers(media_type))
 
 
 def _read_query(query: bytes) -> Mapping[str, list[str]]:
@@ -274,6 +380,10 @@ def _read_double(text: str) -> float:
     if value in (float("inf"), float("-inf")):
         raise ValueError("a number is too large")
     return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_number, parse_float=_read_double)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 async def _follow_lifespan(receive: Receive, send: Send) -> None:

@@ -68,7 +68,8 @@ class Call:
 class Endpoint:
     """A method, a path with parts in braces, and the function that answers; `note` names a deviation.
 
-    The server gives an answer that `is_kept` again until something changes.
+    The server gives an answer that `is_kept` again until the registry changes. One that is also `is_lasting`
+    may be a few seconds old if another server has made the change.
     """
 
     method: str
@@ -77,6 +78,7 @@ class Endpoint:
     is_write: bool = False
     note: str = ""
     is_kept: bool = False
+    is_lasting: bool = False
 
 
 def _read_integer(text: str) -> int:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from asyncio import TimerHandle
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 20.0
 """How long the line and the headers of a request may take."""
 BODY_SECONDS = 60.0
 """How long the body of a request may take."""
 
-_Base: Any = AutoHTTPProtocol
+_Base: Any = H11Protocol
 
 
 class DeadlineProtocol(_Base):  # type: ignore[misc]

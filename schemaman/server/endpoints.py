@@ -18,11 +18,12 @@ from schemaman.store.subjects import SubjectName
 from schemaman.subjects.contents import SCHEMA_TYPES, find_served_text
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.requests import SchemaRequest, parse_schema_request
-from schemaman.subjects.schema_registry import paginate
+from schemaman.subjects.requests import SchemaRequest, parse_name, parse_schema_request
+from schemaman.subjects.schema_registry import WantedRegistration, paginate
 from schemaman.subjects.tags import TagChange, change_tags, list_kept_tags, parse_tag_changes
 
 _SCHEMAS_A_PAGE = 1000
+_TAGGING = frozenset({"schemaTagsToAdd", "schemaTagsToRemove", "propagateSchemaTags"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -219,6 +220,20 @@ def register_schema(call: Call) -> object:
     return answers.build_version(found, _choose_text(call, found.schema))
 
 
+def find_plain_registration(call: Call) -> WantedRegistration | None:
+    """Find what a request registers by itself; None if it takes something of an earlier version.
+
+    Raises:
+        RefusedRequest: as `parse_schema_request` and `parse_name`.
+    """
+    body = call.body
+    if not isinstance(body, Mapping) or not _TAGGING.isdisjoint(body) or call.query.keys() - {"normalize"}:
+        return None
+    request = parse_schema_request(body)
+    subject = parse_name(call.subject, call.registry.context)
+    return WantedRegistration(subject, request, call.is_true("normalize"), call.actor)
+
+
 def _list_propagated(call: Call, request: SchemaRequest) -> tuple[TagChange, ...]:
     """The tags of the latest version that a new one takes over; none without a version."""
     try:
@@ -376,21 +391,21 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", "/health", show_root, note="not of Confluent's"),
     Endpoint("GET", "/schemas", list_schemas),
     Endpoint("GET", "/schemas/types", list_types),
-    Endpoint("GET", "/schemas/ids/{id}", find_schema, is_kept=True),
-    Endpoint("GET", "/schemas/ids/{id}/schema", find_text, is_kept=True),
+    Endpoint("GET", "/schemas/ids/{id}", find_schema, is_kept=True, is_lasting=True),
+    Endpoint("GET", "/schemas/ids/{id}/schema", find_text, is_kept=True, is_lasting=True),
     Endpoint("GET", "/schemas/ids/{id}/subjects", list_subjects_of_schema),
     Endpoint("GET", "/schemas/ids/{id}/versions", list_versions_of_schema),
     Endpoint("GET", "/schemas/guids/{guid}", find_guid),
     Endpoint("GET", "/schemas/guids/{guid}/ids", list_ids_of_guid),
     Endpoint("GET", "/subjects", list_subjects),
-    Endpoint("POST", _SUBJECT, look_up_schema),
+    Endpoint("POST", _SUBJECT, look_up_schema, is_kept=True),
     Endpoint("DELETE", _SUBJECT, delete_subject, True),
-    Endpoint("GET", f"{_SUBJECT}/versions", list_versions),
-    Endpoint("POST", f"{_SUBJECT}/versions", register_schema, True),
+    Endpoint("GET", f"{_SUBJECT}/versions", list_versions, is_kept=True),
+    Endpoint("POST", f"{_SUBJECT}/versions", register_schema, True, is_kept=True),
     Endpoint("GET", f"{_SUBJECT}/metadata", find_by_metadata),
-    Endpoint("GET", _VERSION, find_version),
+    Endpoint("GET", _VERSION, find_version, is_kept=True),
     Endpoint("DELETE", _VERSION, delete_version, True),
-    Endpoint("GET", f"{_VERSION}/schema", find_version_text),
+    Endpoint("GET", f"{_VERSION}/schema", find_version_text, is_kept=True),
     Endpoint("POST", f"{_VERSION}/tags", change_version_tags, True, "without the property confluent:version"),
     Endpoint("GET", f"{_VERSION}/referencedby", list_referrers),
     Endpoint("POST", _CHECK, check_versions),

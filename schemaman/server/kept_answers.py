@@ -1,36 +1,73 @@
-"""Answers that are given again for a moment: consumers ask for the same few schemas by id.
+"""Answers that are given again while nothing has changed: clients ask for the same few schemas.
 
-An answer is dropped with the next change in this process. A change by another server shows a few seconds
-later.
+Law: an answer is kept with the revision of the registry from before it was made. So an answer to a request
+that has itself changed something is never given again.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
-_FRESH_SECONDS = 5.0
-_LARGEST_COUNT = 10_000
+from schemaman.server.calls import Endpoint
+from schemaman.server.http_messages import HttpAnswer, HttpRequest
+
+LASTING_SECONDS = 5.0
+"""How old an answer may be that is told from the changes in this process alone."""
+_LARGEST_COUNT = 20_000
 _LARGEST_BYTES = 64 << 20
+_LARGEST_BODY = 64 << 10
+"""Bytes of a request that is worth remembering."""
+
+Key = tuple[str, bytes, bytes, bytes, bytes, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer; `change` was the last one in this process before it was made, and `until` ends it there."""
+
+    endpoint: Endpoint
+    answer: HttpAnswer
+    revision: object
+    change: object
+    until: float
+
+    def is_true(self, revision: object | None, change: object) -> bool:
+        """Whether nothing has changed since.
+
+        Without a known revision, an answer that is lasting is good for some seconds: only another server may
+        have changed it.
+        """
+        if revision is not None:
+            return self.revision == revision
+        return self.endpoint.is_lasting and self.change is change and time.monotonic() < self.until
 
 
 class KeptAnswers:
-    """Bodies by what was asked; `change` stands for the last change that an answer has seen."""
+    """Answers by what was asked."""
 
     def __init__(self) -> None:
-        self._kept: dict[object, tuple[object, float, bytes]] = {}
+        self._kept: dict[Key, KeptAnswer] = {}
         self._size = 0
 
-    def find(self, asked: object, change: object) -> bytes | None:
-        """Find a body that is still true."""
-        kept = self._kept.get(asked)
-        if kept is None or kept[0] is not change or kept[1] < time.monotonic():
-            return None
-        return kept[2]
+    def find(self, key: Key) -> KeptAnswer | None:
+        """Find the answer to what was asked, which may be outdated."""
+        return self._kept.get(key)
 
-    def keep(self, asked: object, change: object, body: bytes) -> None:
-        """Keep a body; `change` was the last one before the body was made."""
+    def keep(self, key: Key, kept: KeptAnswer) -> None:
+        """Keep an answer in place of an earlier one."""
+        body = key[-1] or b""
+        if len(body) > _LARGEST_BODY:
+            return
         if len(self._kept) >= _LARGEST_COUNT or self._size > _LARGEST_BYTES:
             self._kept.clear()
             self._size = 0
-        self._kept[asked] = change, time.monotonic() + _FRESH_SECONDS, body
-        self._size += len(body)
+        self._kept[key] = kept
+        self._size += len(kept.answer.body) + len(body)
+
+
+def make_key(request: HttpRequest) -> Key:
+    """All of a request that its answer depends on, but who asks."""
+    headers = request.headers
+    accepted, sent = headers.get(b"accept", b""), headers.get(b"content-type", b"")
+    return request.method, request.path, request.query, accepted, sent, request.body

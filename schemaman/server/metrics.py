@@ -17,6 +17,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._collected = CollectorRegistry()
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.requests = Counter(
             "schemaman_registry_requests",
             "Requests by route, method and status",
@@ -38,6 +39,16 @@ class Metrics:
         self.refusals = Counter(
             "schemaman_registry_refusals", "Refused requests by code", ("code",), registry=self._collected
         )
+
+    def count(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
+        counted = self._counted.get((route, method, status))
+        if counted is None:
+            labels = route, method, str(status)
+            counted = self.requests.labels(*labels), self.seconds.labels(route, method)
+            self._counted[route, method, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
 
     def format(self) -> bytes:
         """Format all counters in the text format of Prometheus."""

@@ -234,6 +234,12 @@ class SubjectStore(Protocol):
     def last_subject_change(self) -> object:
         """Stands for the last change through this store: another object after each one."""
 
+    def find_revision(self) -> object | None:
+        """What all subjects have another of after each change, also by others; None if that takes a wait."""
+
+    def read_revision(self) -> object:
+        """Read the revision of all subjects, waiting for the network if need be."""
+
     @property
     def is_local(self) -> bool:
         """Whether a read waits neither for a network nor for a writer."""

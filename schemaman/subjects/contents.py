@@ -47,9 +47,9 @@ def make_content(
         raise RefusedRequest(42201, "Invalid schema: the text has a character that UTF-8 cannot hold")
     match kind:
         case "AVRO":
-            if is_strict:
-                _require_ascii_names(read_avro(sent, referenced))
-            text = _write_avro(sent, tuple(referenced), normalize)
+            text, bad_name = _write_avro(sent, tuple(referenced), normalize)
+            if is_strict and bad_name is not None:
+                raise RefusedRequest(42201, f"Invalid schema: {bad_name!r} is no name for Avro")
         case "JSON":
             text = _compact_json(sent, is_sorted=normalize)
         case "PROTOBUF":
@@ -74,10 +74,12 @@ def read_avro(text: str, referenced: Sequence[str] = ()) -> AvroSchema:
 
 
 @lru_cache(_CACHED)
-def _write_avro(sent: str, referenced: tuple[str, ...], normalize: bool) -> str:
+def _write_avro(sent: str, referenced: tuple[str, ...], normalize: bool) -> tuple[str, str | None]:
+    """The text of a schema, and the first name that the specification does not allow."""
     schema = read_avro(sent, referenced)
     hidden = read_avro(referenced[-1], referenced[:-1]).types if referenced else ()
-    return normalize_schema(schema, hidden) if normalize else format_schema(schema, hidden)
+    text = normalize_schema(schema, hidden) if normalize else format_schema(schema, hidden)
+    return text, _find_bad_name(schema)
 
 
 def restore_content(request: SchemaRequest, referenced: Sequence[str]) -> SchemaContent:
@@ -124,13 +126,11 @@ def _compact_json(text: str, *, is_sorted: bool) -> str:
         raise RefusedRequest(42201, "Invalid schema: the text is nested too deeply") from error
 
 
-def _require_ascii_names(schema: AvroSchema) -> None:
-    """Raises `RefusedRequest` for a name that the specification does not allow."""
+def _find_bad_name(schema: AvroSchema) -> str | None:
+    """Find a name with letters outside of ASCII, which Java reads, and the specification does not allow."""
     names: list[str] = []
     for node in schema.types.values():
         names += node.name.split(".")
         names += [field.name for field in getattr(node, "fields", ())]
         names += getattr(node, "symbols", ())
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise RefusedRequest(42201, f"Invalid schema: {name!r} is no name for Avro")
+    return next((name for name in names if not _NAME.fullmatch(name)), None)

@@ -104,7 +104,7 @@ def prepare_registration(
 def register_schema(
     rows: SubjectRows, prepared: Registration, actor: str, gate: RegistrationGate | None = None
 ) -> VersionedSchema:
-    """Write a registration in the transaction in which it was prepared.
+    """Write a registration in the transaction in which it was prepared; one that is refused writes nothing.
 
     `gate` judges for the policies CDC and QUARANTINE.
 
@@ -117,16 +117,16 @@ def register_schema(
     number = _choose_number(prepared)
     failures = () if prepared.is_import else _list_failures(rows, prepared, gate or RegistrationGate())
     subject = prepared.subject
-    added = None if prepared.known_id else _add_schema(rows, prepared)
-    id = prepared.known_id if added is None else added.id
-    _drop_former(rows, prepared, id)
     at_ms = (prepared.request.at_ms if prepared.is_import else 0) or rows.now_ms()
-    version = SubjectVersion(subject, number, id, at_ms, actor=actor)
+    known = SubjectVersion(subject, number, prepared.known_id, at_ms, actor=actor)
+    schema = load_version(rows, known).schema if prepared.known_id else _add_schema(rows, prepared)
+    version = replace(known, schema_id=schema.id)
+    _drop_former(rows, prepared, schema.id)
     rows.add_version(version)
-    found = load_version(rows, version) if added is None else VersionedSchema(version, added)
+    found = VersionedSchema(version, schema)
     if not failures:
         return found
-    mark = QuarantinedVersion(number, id, version.at_ms, failures)
+    mark = QuarantinedVersion(number, schema.id, at_ms, failures)
     settings = rows.read_settings(str(subject))
     rows.write_settings(str(subject), replace(settings, quarantine=(*settings.quarantine, mark)))
     return replace(found, quarantine=mark)

@@ -5,11 +5,12 @@ Each call is one transaction of the store. Several registries may share a store,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
+from schemaman.errors import SchemamanError
 from schemaman.store.log import RegistrationEntry
 from schemaman.store.subject_names import ALL_CONTEXTS, GLOBAL_CONTEXT, format_context, parse_subject
 from schemaman.store.subjects import (
@@ -41,7 +42,7 @@ from schemaman.subjects.policies import (
     list_accepted,
     load_text,
 )
-from schemaman.subjects.registration import prepare_registration, register_schema
+from schemaman.subjects.registration import Registration, prepare_registration, register_schema
 from schemaman.subjects.requests import (
     LATEST,
     SchemaRequest,
@@ -71,6 +72,20 @@ class Surroundings:
     histories: TableHistories | None = None
     record: Callable[[RegistrationEntry], None] | None = None
     notify: Callable[[VersionedSchema], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRegistration:
+    """A request to register a schema under a subject, for `actor`."""
+
+    subject: SubjectName
+    request: SchemaRequest
+    normalize: bool = False
+    actor: str = ""
+
+    def prepare(self, rows: SubjectRows) -> Registration:
+        """Prepare the registration. Raises as `prepare_registration`."""
+        return prepare_registration(rows, self.subject, self.request, normalize=self.normalize)
 
 
 class SchemaRegistry:
@@ -111,6 +126,14 @@ class SchemaRegistry:
         """Stands for the last change in this process: another object after each one."""
         return self._store.last_subject_change
 
+    def find_revision(self) -> object | None:
+        """What the registry has another of after each change, also by others; None if that takes a wait."""
+        return self._store.find_revision()
+
+    def read_revision(self) -> object:
+        """Read the revision of the registry, waiting for the network if need be."""
+        return self._store.read_revision()
+
     @property
     def is_local(self) -> bool:
         """Whether a read waits neither for a network nor for a writer."""
@@ -122,17 +145,57 @@ class SchemaRegistry:
         self, subject: str, schema: Requested, *, normalize: bool = False, actor: str = ""
     ) -> VersionedSchema:
         """Register a schema under a subject, unless it is live there; return its version."""
-        name, request = parse_name(subject, self.context), _make_request(schema)
+        wanted = WantedRegistration(
+            parse_name(subject, self.context), _make_request(schema), normalize, actor
+        )
+        (outcome,) = self.register_group((wanted,))
+        if isinstance(outcome, SchemamanError):
+            raise outcome
+        return outcome
+
+    def register_group(
+        self, group: Sequence[WantedRegistration]
+    ) -> tuple[VersionedSchema | SchemamanError, ...]:
+        """Register several schemas in order, with one commit for all; each has its own outcome.
+
+        A refused one leaves the others. Raises `StoreUnavailable` if the commit fails; then none is there.
+        """
+        outcomes: dict[int, VersionedSchema | SchemamanError] = {}
         with self._store.reading_subjects() as rows:
-            prepared = prepare_registration(rows, name, request, normalize=normalize)
-            if prepared.existing is not None:
-                return register_schema(rows, prepared, actor)
+            for number, each in enumerate(group):
+                try:
+                    prepared = each.prepare(rows)
+                    if prepared.existing is not None:
+                        outcomes[number] = register_schema(rows, prepared, each.actor)
+                except RefusedRequest as error:
+                    outcomes[number] = error
+        rest = [pair for pair in enumerate(group) if pair[0] not in outcomes]
+        fresh = self._write_group(rest, outcomes) if rest else ()
+        for number, found in fresh:
+            try:
+                self._announce(found)
+            except SchemamanError as error:
+                outcomes[number] = error
+        return tuple(outcomes[number] for number in range(len(group)))
+
+    def _write_group(
+        self,
+        group: Sequence[tuple[int, WantedRegistration]],
+        outcomes: dict[int, VersionedSchema | SchemamanError],
+    ) -> list[tuple[int, VersionedSchema]]:
+        """Register what a group has not registered yet; return the new versions."""
+        fresh: list[tuple[int, VersionedSchema]] = []
         with self._store.writing_subjects() as rows:
-            prepared = prepare_registration(rows, name, request, normalize=normalize)
-            found = register_schema(rows, prepared, actor, self._surroundings.gate)
-        if prepared.is_new:
-            self._announce(found)
-        return found
+            for number, each in group:
+                try:
+                    prepared = each.prepare(rows)
+                    found = register_schema(rows, prepared, each.actor, self._surroundings.gate)
+                except RefusedRequest as error:
+                    outcomes[number] = error
+                    continue
+                outcomes[number] = found
+                fresh += [(number, found)] if prepared.is_new else []
+        return fresh
 
     def register_pair(
         self, topic: str, key: Requested, value: Requested, *, actor: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ from schema_registry.serializers.message_serializer import AvroMessageSerializer
 
 import schemaman as sm
 from tests.server.conftest import Answer
+from tests.support.checkout import ROOT
 
 ORDER = {
     "type": "record",
@@ -37,6 +39,7 @@ ORDER = {
     "fields": [{"name": "id", "type": {"type": "long"}}, {"name": "note", "type": ["null", "string"]}],
 }
 NEXT = ORDER | {"fields": [*ORDER["fields"], {"name": "more", "type": "int", "default": 0}]}
+PAGE = ROOT / "docs" / "registry-api.md"
 VALUE = SerializationContext("orders", MessageField.VALUE)
 
 
@@ -245,3 +248,12 @@ def test_the_server_serves_the_registry_of_this_process(url: str, registry: sm.S
         '{"type":"record","name":"Order","namespace":"shop","doc":"An order","fields":'
         '[{"name":"id","type":"long"},{"name":"note","type":["null","string"]}]}'
     )
+
+
+def test_the_examples_of_the_page_give_what_they_say() -> None:
+    """Each line that ends with a number in a comment has that value."""
+    section = PAGE.read_text(encoding="utf-8").partition("## In a test or a job")[2].partition("\n## ")[0]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    code, count = re.subn(r"(?m)^( *)(\S.*?)  # (\d[\d, ]*)$", r"\1assert (\2) == (\3)", code)
+    assert count == 2
+    exec(compile(code, PAGE.name, "exec"), {})

@@ -13,7 +13,11 @@ from sqlalchemy.exc import OperationalError
 
 import schemaman as sm
 from schemaman.store.sql.group_commit import GroupCommit
+from schemaman.store.subjects import SubjectName
 from schemaman.subjects.faults import RefusedRequest
+from schemaman.subjects.lookup import VersionedSchema
+from schemaman.subjects.requests import SchemaRequest
+from schemaman.subjects.schema_registry import WantedRegistration
 
 
 def test_threads_register_together_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -35,6 +39,34 @@ def test_threads_register_together_and_nothing_is_lost(tmp_path: Path) -> None:
     assert all(ids == results[0] for ids in results)
     assert sorted(results[0]) == [1, 2, 3, 4, 5, 6]
     assert [[v.number for v in registry.list_versions(f"s{n}")] for n in range(6)] == [[1]] * 6
+
+
+def test_a_group_has_one_commit_and_each_member_its_outcome(tmp_path: Path) -> None:
+    registry = sm.open_schema_registry(f"sqlite:///{tmp_path / 'a.db'}", create=True)
+    registry.register("b", _write_fixed("B", 1))
+    before = registry.read_revision()
+    schemas = {"a": _write_fixed("A", 1), "b": _write_fixed("C", 2), "c": "{", "d": _write_fixed("A", 1)}
+    group = [
+        WantedRegistration(SubjectName(".", name), SchemaRequest(schema))
+        for name, schema in (*schemas.items(), ("b", _write_fixed("B", 1)), ("a", schemas["a"]))
+    ]
+    outcomes = registry.register_group(group)
+    found = [
+        (each.version.number, each.version.schema_id)
+        if isinstance(each, VersionedSchema)
+        else getattr(each, "code", 0)
+        for each in outcomes
+    ]
+    assert found == [(1, 2), 409, 42201, (1, 2), (1, 1), (1, 2)]
+    assert [str(name) for name in registry.list_subjects()] == ["a", "b", "d"]
+    after = registry.read_revision()
+    assert after != before
+    assert registry.register_group([group[0], group[4]]) == (outcomes[0], outcomes[4])
+    assert registry.read_revision() == after
+
+
+def _write_fixed(name: str, size: int) -> str:
+    return f'{{"type":"fixed","name":"{name}","size":{size}}}'
 
 
 def test_a_part_that_fails_leaves_the_others(tmp_path: Path) -> None:

@@ -474,7 +474,7 @@ def test_a_store_is_made_once_however_many_make_it(tmp_path: Path):
 
 
 def test_a_commit_is_on_the_disk_before_it_is_told(path: Path):
-    engine = _sqlite.make_engine(path, create=False, busy_ms=10)
+    engine = _sqlite.make_engine(_sqlite.OpenedFile(path), create=False, busy_ms=10)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2, "FULL"

@@ -7,6 +7,7 @@ from sqlalchemy import Select, create_engine, text
 from sqlalchemy.dialects import sqlite
 
 from schemaman.store.sql import subjects
+from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.subject_tables import SUBJECT_TABLES
 from schemaman.store.sql.tables import METADATA
 
@@ -20,9 +21,13 @@ from schemaman.store.sql.tables import METADATA
         (subjects._VERSIONS_OF_SUBJECT, "context=? AND subject=?"),
         (subjects._USES_OF_SCHEMA, "context=? AND schema_id=?"),
         (subjects._LARGEST_ID, "context=?"),
+        (subjects._SETTINGS_OF_THREE_SCOPES, "scope=?"),
     ],
 )
-def test_a_key_is_searched_with_all_of_its_columns(query: Select[tuple[object]], columns: str) -> None:
+def test_a_key_is_searched_with_all_of_its_columns(
+    query: Select[tuple[object]] | QuickStatement, columns: str
+) -> None:
+    query = query.statement if isinstance(query, QuickStatement) else query
     engine = create_engine("sqlite://")
     METADATA.create_all(engine, tables=SUBJECT_TABLES)
     dialect = sqlite.dialect(paramstyle="named")

@@ -115,6 +115,8 @@ class RecordField:
     order: str
     properties: Mapping[str, object]
     doc: str | None = None
+    is_shared: bool = False
+    """Whether all schemas with such a field have this one: its type is plain, and it has nothing else."""
 
     @property
     def has_default(self) -> bool:
@@ -287,7 +289,7 @@ class _Parser:
             raise InvalidAvroSchema(f"the record {name} has the field {twice} twice")
         properties = _find_copied_properties(schema)
         aliases = _parse_aliases(schema, name)
-        kinds = [_find_plain_kinds(f.type) if not f.aliases else "" for f in fields]
+        kinds = [_find_shared_kinds(f) if f.is_shared else _find_field_kinds(f) for f in fields]
         plain = frozenset(_share_pair(f.name, k) for f, k in zip(fields, kinds, strict=True) if k)
         others = tuple(number for number, k in enumerate(kinds) if not k)
         positions = {f.name: number for number, f in enumerate(fields)}
@@ -300,6 +302,9 @@ class _Parser:
         return record
 
     def parse_field(self, part: Any, namespace: str | None, record: str, depth: int) -> RecordField:
+        shared = _find_shared_field(part)
+        if shared is not None:
+            return shared
         if not isinstance(part, dict) or not isinstance(part.get("name"), str):
             raise InvalidAvroSchema(f"a field of {record} has no name")
         name = _check_name(part["name"])
@@ -390,6 +395,52 @@ class _Parser:
         return given is not NO_DEFAULT and self.is_default(field.type, given)
 
 
+def _find_shared_field(part: Any) -> RecordField | None:
+    """Find the field that all schemas share; None for one that is not plain, or that may be refused.
+
+    Most fields of tables are plain, and each version of a schema repeats them.
+    """
+    if not isinstance(part, dict):
+        return None
+    type, count = part.get("type"), 2
+    if "default" in part:
+        if part["default"] is not None:
+            return None
+        count = 3
+    if len(part) != count or not isinstance(name := part.get("name"), str):
+        return None
+    if isinstance(type, str):
+        return _share_field(name, type, count == 3)
+    if isinstance(type, list) and len(type) < 4 and all(isinstance(branch, str) for branch in type):
+        return _share_field(name, tuple(type), count == 3)
+    return None
+
+
+@lru_cache(1 << 16)
+def _share_field(name: str, kinds: str | tuple[str, ...], has_null: bool) -> RecordField | None:
+    branches = (kinds,) if isinstance(kinds, str) else kinds
+    if not PRIMITIVES.issuperset(branches) or len(set(branches)) < len(branches):
+        return None
+    if has_null and "null" not in branches:
+        return None
+    try:
+        _check_name(name)
+    except InvalidAvroSchema:
+        return None
+    nodes = tuple(Primitive(branch) for branch in branches)
+    type = nodes[0] if isinstance(kinds, str) else UnionOf(nodes, True)
+    return RecordField(name, type, (), None if has_null else NO_DEFAULT, "ASCENDING", {}, is_shared=True)
+
+
+@lru_cache(1 << 16)
+def _find_shared_kinds(field: RecordField) -> str:
+    return _find_plain_kinds(field.type)
+
+
+def _find_field_kinds(field: RecordField) -> str:
+    return "" if field.aliases else _find_plain_kinds(field.type)
+
+
 def _find_plain_kinds(type: Node) -> str:
     """Find the kinds of a primitive or of a plain union, in order; empty for other types."""
     if isinstance(type, UnionOf):
@@ -440,7 +491,8 @@ def _check_references(node: Node, schema: AvroSchema) -> None:
             _check_references(node.values, schema)
         case RecordOf():
             for each in node.fields:
-                _check_references(each.type, schema)
+                if not each.is_shared:
+                    _check_references(each.type, schema)
         case _:
             return
 

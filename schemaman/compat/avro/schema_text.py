@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import assert_never
 
 from schemaman.compat.avro.schema import (
@@ -35,6 +36,7 @@ _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _SHORT_ESCAPES = {
     "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\",
 }  # fmt: skip
+_NO_SCHEMA = AvroSchema(Primitive("null"), {})
 _SMALLEST, _LARGEST = 1e-3, 1e7
 """Doubles from the first to below the second have no exponent. Source: Java `Double.toString`."""
 
@@ -110,6 +112,9 @@ class _SchemaWriter:
         return f"{{{text}{self.format_aliases(node.aliases, lambda name: self.format_name(name, own))}}}"
 
     def format_field(self, field: RecordField, namespace: str | None) -> str:
+        return _format_shared(field) if field.is_shared else self.format_own_field(field, namespace)
+
+    def format_own_field(self, field: RecordField, namespace: str | None) -> str:
         text = f'{{"name":{_quote(field.name)},"type":{self.format_node(field.type, namespace)}'
         if field.doc is not None:
             text += f',"doc":{_quote(field.doc)}'
@@ -136,6 +141,12 @@ class _SchemaWriter:
         return "".join(
             f",{_quote(name)}:{format_json(properties[name], is_sorted=self.is_normal)}" for name in names
         )
+
+
+@lru_cache(1 << 16)
+def _format_shared(field: RecordField) -> str:
+    """Format a field whose text depends neither on its schema nor on the form."""
+    return _SchemaWriter(_NO_SCHEMA, set(), is_normal=False).format_own_field(field, None)
 
 
 def format_json(value: object, *, is_sorted: bool = False) -> str:

@@ -43,6 +43,9 @@ class Database(Protocol):
     def find_faults(self, connection: Connection) -> tuple[str, ...]:
         """What the database itself finds wrong."""
 
+    def find_change(self) -> object | None:
+        """Stands for the last commit of any connection; None if to know it takes a wait."""
+
     @property
     def has_clock(self) -> bool:
         """Whether the database has a clock of its own; a file has the one of this machine."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.subject_order import SubjectOrder, read_order
 from schemaman.store.sql.tables import META
 from schemaman.store.subjects import Association, SubjectFilter, SubjectName
@@ -19,8 +20,10 @@ _DEEP = 500
 """The offset from which on an order is worth its reading; the rows before a smaller one are read quickly."""
 
 _REVISION = "subjects"
-_READ_REVISION = select(META.c.value).where(META.c.name == _REVISION)
-_SET_REVISION = update(META).where(META.c.name == _REVISION).values(value=bindparam("revision"))
+_READ_REVISION = QuickStatement(select(META.c.value).where(META.c.name == bindparam("wanted")))
+_SET_REVISION = QuickStatement(
+    update(META).where(META.c.name == bindparam("wanted")).values(value=bindparam("revision"))
+)
 
 Bound = Sequence[tuple[SubjectName, Association]]
 
@@ -28,12 +31,13 @@ Bound = Sequence[tuple[SubjectName, Association]]
 def change_revision(connection: Connection) -> None:
     """Give the subjects another revision, in a transaction that writes them."""
     value = uuid.uuid4().hex
-    if not connection.execute(_SET_REVISION, {"revision": value}).rowcount:
+    if not _SET_REVISION.write_rows(connection, [{"wanted": _REVISION, "revision": value}]):
         connection.execute(insert(META).values(name=_REVISION, value=value))
 
 
-def _read_revision(connection: Connection) -> str:
-    return str(connection.scalar(_READ_REVISION) or "")
+def read_revision(connection: Connection) -> str:
+    """Read the revision of the subjects; empty before the first change."""
+    return str(_READ_REVISION.find_value(connection, {"wanted": _REVISION}) or "")
 
 
 class KeptSubjects:
@@ -52,7 +56,7 @@ class KeptSubjects:
         """
         if wanted.offset < _DEEP or (wanted.context is None and wanted.prefix):
             return None
-        revision = _read_revision(connection)
+        revision = read_revision(connection)
         kept = self._order
         if kept is not None and kept[0] == revision:
             return kept[1]
@@ -65,7 +69,7 @@ class KeptSubjects:
 
     def find_associations(self, connection: Connection, read: Callable[[], Bound]) -> Bound:
         """The associations at the moment that a transaction sees: each client that starts asks for some."""
-        revision = _read_revision(connection)
+        revision = read_revision(connection)
         kept = self._associations
         if kept is not None and kept[0] == revision:
             return kept[1]

@@ -29,6 +29,14 @@ class MemorySubjects:
         )
         METADATA.create_all(self._engine, tables=SUBJECT_TABLES)
 
+    def find_revision(self) -> object | None:
+        """The last change: nobody else writes here."""
+        return self.last_subject_change
+
+    def read_revision(self) -> object:
+        """The last change."""
+        return self.last_subject_change
+
     @contextmanager
     def reading_subjects(self) -> Iterator[SubjectRows]:
         """Begin a transaction that sees one moment."""

@@ -133,6 +133,10 @@ class PostgresqlSchema:
         """Nothing to check: the server reports a broken page when it reads it."""
         return ()
 
+    def find_change(self) -> object | None:
+        """Unknown: only the server knows it."""
+        return None
+
     has_clock = True
 
     def now_ms(self, connection: Connection) -> int:

@@ -10,7 +10,8 @@ import sqlite3
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from threading import Lock
+from typing import Any, Self
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect
@@ -38,6 +39,7 @@ class SqliteFile:
     where: str
     reader: Engine
     writer: Engine
+    watch: FileWatch
 
     @classmethod
     def open_file(cls, url: str, create: bool, busy_ms: int) -> Self:
@@ -48,8 +50,9 @@ class SqliteFile:
         path = parse_path(url)
         check_file(path, create)
         is_written = create or _is_writable(path)
-        reader = make_engine(path, create, busy_ms, None if is_written else _choose_reading(path))
-        return cls(str(path), reader, reader.execution_options(writes=True))
+        opened = OpenedFile(path)
+        reader = make_engine(opened, create, busy_ms, None if is_written else _choose_reading(path))
+        return cls(str(path), reader, reader.execution_options(writes=True), FileWatch(reader, opened))
 
     def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
@@ -73,6 +76,10 @@ class SqliteFile:
         """What SQLite itself finds wrong with the file."""
         return find_faults(connection)
 
+    def find_change(self) -> object | None:
+        """The number that SQLite gives to the last commit; None while a writer keeps readers out."""
+        return self.watch.find_change()
+
     has_clock = False
 
     def now_ms(self, connection: Connection) -> int:
@@ -85,6 +92,7 @@ class SqliteFile:
 
     def close(self) -> None:
         """Give back all connections."""
+        self.watch.close()
         self.reader.dispose()
 
 
@@ -176,7 +184,7 @@ def _choose_reading(path: Path) -> str:
     return "ro" if log.exists() and log.stat().st_size else "immutable"
 
 
-def make_engine(path: Path, create: bool, busy_ms: int, reading: str | None = None) -> Engine:
+def make_engine(opened: OpenedFile, create: bool, busy_ms: int, reading: str | None = None) -> Engine:
     """Connections to the file; a writer waits up to `busy_ms` for another one.
 
     `reading` is `ro` or `immutable` for a file that cannot be written, the second if nobody can. Each
@@ -185,7 +193,7 @@ def make_engine(path: Path, create: bool, busy_ms: int, reading: str | None = No
     `synchronous=FULL` syncs the write-ahead log at every commit: neither a kill nor a loss of
     power takes back what was committed. Source: sqlite.org/pragma.html#pragma_synchronous.
     """
-    name = "file:" + quote(os.fsencode(path.absolute()))
+    name = "file:" + quote(os.fsencode(opened.path))
     mode = "rwc" if create else "rw"
     query = {"mode": mode if reading is None else "ro"} | (
         {"immutable": "1"} if reading == "immutable" else {}
@@ -193,12 +201,12 @@ def make_engine(path: Path, create: bool, busy_ms: int, reading: str | None = No
     url = URL.create("sqlite", database=name, query={**query, "uri": "true"})
     made = create_engine(url, connect_args={"timeout": busy_ms / 1000})
     event.listen(made, "connect", _on_connect)
-    event.listen(made, "begin", _OpenedFile(path).require_same)
+    event.listen(made, "begin", opened.require_same)
     event.listen(made, "begin", _on_begin)
     return made
 
 
-class _OpenedFile:
+class OpenedFile:
     """The file that a path named at the first transaction; a later one must find the same file there.
 
     SQLite goes on writing a file without a name, and those records would be lost at the end of the process.
@@ -209,7 +217,7 @@ class _OpenedFile:
         self.path = path.absolute()
         self.identity: tuple[int, int] | None = None
 
-    def require_same(self, _: Connection) -> None:
+    def require_same(self, _: Connection | None = None) -> None:
         """Raises `StoreUnavailable` if the file was moved, deleted or replaced."""
         try:
             found = self.path.stat()
@@ -226,6 +234,48 @@ class _OpenedFile:
                 f"{self.path} was replaced by another file while it was in use; nothing is written to either",
                 hint="run the command again to use the new file, or move the former one back first",
             )
+
+
+class FileWatch:
+    """Tells whether another connection has changed a file, for the price of two system calls.
+
+    Source: sqlite.org/pragma.html#pragma_data_version.
+    """
+
+    def __init__(self, engine: Engine, opened: OpenedFile) -> None:
+        self._engine = engine
+        self._opened = opened
+        self._lock = Lock()
+        self._connection: Any = None
+
+    def find_change(self) -> int | None:
+        """The number of the last commit, for this watch alone; None if it cannot be read now.
+
+        Raises:
+            StoreUnavailable: the path names another file.
+        """
+        self._opened.require_same()
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+            except (sqlite3.Error, SQLAlchemyError):
+                return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> Any:
+        raw = self._engine.raw_connection()
+        connection: Any = raw.driver_connection
+        raw.detach()
+        connection.execute("PRAGMA busy_timeout=0")
+        return connection
 
 
 def use_write_ahead_log(engine: Engine) -> None:

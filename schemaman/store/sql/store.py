@@ -33,7 +33,7 @@ from schemaman.store.sql import postgresql as _postgresql
 from schemaman.store.sql.database import Database
 from schemaman.store.sql.group_commit import GroupCommit
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
-from schemaman.store.sql.kept_subjects import KeptSubjects, change_revision
+from schemaman.store.sql.kept_subjects import KeptSubjects, change_revision, read_revision
 from schemaman.store.sql.sqlite import SqliteFile
 from schemaman.store.sql.subject_faults import find_subject_faults
 from schemaman.store.sql.subjects import SqlSubjectRows
@@ -77,6 +77,7 @@ class SqlStore:
         self._is_closed = False
         self._subject_writers = GroupCommit(self._begin_subjects)
         self._kept_subjects = KeptSubjects()
+        self._revision: tuple[object, str] | None = None
         self.last_subject_change = object()
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
@@ -292,6 +293,22 @@ class SqlStore:
     def is_local(self) -> bool:
         """Whether a read waits neither for a network nor for a writer."""
         return not self._database.has_clock
+
+    def find_revision(self) -> object | None:
+        """What all subjects have another of after each change, also by others; None if that takes a wait."""
+        self._require_open()
+        change = self._database.find_change()
+        if change is None:
+            return None
+        kept = self._revision
+        if kept is None or kept[0] != change:
+            kept = self._revision = change, self.read_revision()
+        return kept[1]
+
+    def read_revision(self) -> str:
+        """Read the revision of all subjects; empty before the first change."""
+        with self._reading() as connection:
+            return read_revision(connection)
 
     @contextmanager
     def reading_subjects(self) -> Iterator[SubjectRows]:

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     bindparam,
     delete,
     func,
@@ -24,6 +23,7 @@ from sqlalchemy import (
 )
 
 from schemaman.store.sql.kept_subjects import KeptSubjects
+from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
 from schemaman.store.sql.tables import BATCH, make_damaged_error
 from schemaman.store.subject_names import parse_subject
@@ -44,15 +44,15 @@ _UNLIMITED = 1 << 62
 
 
 # The queries of each request: building them costs more than running them.
-_SCHEMA_OF_ID = select(SCHEMA).where(
-    SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted")
+_SCHEMA_OF_ID = QuickStatement(
+    select(SCHEMA).where(SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted"))
 )
 # One context at a time: SQLite reads the whole table for a list of pairs.
 _SCHEMAS_OF_IDS = select(SCHEMA).where(
     SCHEMA.c.context == bindparam("here"), SCHEMA.c.id.in_(bindparam("wanted", expanding=True))
 )
 # A fingerprint is of hexadecimal digits; that of a further id of one content goes on with an x.
-_IDS_OF_CONTENT = (
+_IDS_OF_CONTENT = QuickStatement(
     select(SCHEMA.c.id)
     .where(
         SCHEMA.c.context == bindparam("here"),
@@ -61,26 +61,30 @@ _IDS_OF_CONTENT = (
     )
     .order_by(SCHEMA.c.fingerprint, SCHEMA.c.id)
 )
-_VERSIONS_OF_SUBJECT = (
+_VERSIONS_OF_SUBJECT = QuickStatement(
     select(VERSION)
     .where(VERSION.c.context == bindparam("here"), VERSION.c.subject == bindparam("wanted"))
     .order_by(VERSION.c.number)
 )
 # Without an order: for one, SQLite would read the whole context along its primary key.
-_USES_OF_SCHEMA = select(VERSION).where(
-    VERSION.c.context == bindparam("here"), VERSION.c.schema_id == bindparam("wanted")
+_USES_OF_SCHEMA = QuickStatement(
+    select(VERSION).where(VERSION.c.context == bindparam("here"), VERSION.c.schema_id == bindparam("wanted"))
 )
-_LARGEST_ID = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == bindparam("here"))
-_SET_LARGEST_ID = (
+_LARGEST_ID = QuickStatement(select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == bindparam("here")))
+_SET_LARGEST_ID = QuickStatement(
     update(SCHEMA_ID).where(SCHEMA_ID.c.context == bindparam("here")).values(largest_id=bindparam("id"))
 )
-_ADD_SCHEMA, _ADD_REFERENCE, _ADD_VERSION = insert(SCHEMA), insert(REFERENCE), insert(VERSION)
-_COUNT_VERSIONS = (
+_ADD_SCHEMA, _ADD_REFERENCE, _ADD_VERSION, _ADD_SUBJECT = (
+    QuickStatement(insert(table)) for table in (SCHEMA, REFERENCE, VERSION, SUBJECT)
+)
+_COUNT_VERSIONS = QuickStatement(
     update(SUBJECT)
     .where(SUBJECT.c.context == bindparam("here"), SUBJECT.c.name == bindparam("wanted"))
     .values(live=SUBJECT.c.live + bindparam("more_live"), total=SUBJECT.c.total + bindparam("more"))
 )
-_ADD_SUBJECT = insert(SUBJECT)
+_SETTINGS_OF_THREE_SCOPES = QuickStatement(
+    select(SETTINGS).where(SETTINGS.c.scope.in_([bindparam("one"), bindparam("two"), bindparam("three")]))
+)
 _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wanted", expanding=True)))
 
 
@@ -99,13 +103,13 @@ class SqlSubjectRows:
 
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
         """Find a schema by its id."""
-        row = self._connection.execute(_SCHEMA_OF_ID, {"here": context, "wanted": id}).one_or_none()
-        return None if row is None else read_schema(row)
+        rows = _SCHEMA_OF_ID.list_rows(self._connection, {"here": context, "wanted": id})
+        return read_schema(rows[0]) if rows else None
 
     def list_ids(self, context: str, fingerprint: str) -> tuple[int, ...]:
         """List the ids of a content, the one that it was given first in front."""
         wanted = {"here": context, "first": fingerprint, "last": f"{fingerprint}z"}
-        return tuple(self._connection.scalars(_IDS_OF_CONTENT, wanted))
+        return tuple(id for (id,) in _IDS_OF_CONTENT.list_rows(self._connection, wanted))
 
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
@@ -114,10 +118,10 @@ class SqlSubjectRows:
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
-        self._connection.execute(_ADD_SCHEMA, [_format_schema(schema, fingerprint)])
+        _ADD_SCHEMA.write_rows(self._connection, [_format_schema(schema, fingerprint)])
         references = _format_references(schema)
         if references:
-            self._connection.execute(_ADD_REFERENCE, references)
+            _ADD_REFERENCE.write_rows(self._connection, references)
 
     def remove_schema(self, context: str, id: int) -> None:
         """Remove a schema and its references."""
@@ -127,28 +131,27 @@ class SqlSubjectRows:
 
     def find_largest_id(self, context: str) -> int:
         """The largest id that was ever given in a context; 0 for none."""
-        return self._connection.scalar(_LARGEST_ID, {"here": context}) or 0
+        return _LARGEST_ID.find_value(self._connection, {"here": context}) or 0
 
     def set_largest_id(self, context: str, id: int) -> None:
         """Remember the largest id of a context."""
-        if not self._connection.execute(_SET_LARGEST_ID, {"here": context, "id": id}).rowcount:
+        if not _SET_LARGEST_ID.write_rows(self._connection, [{"here": context, "id": id}]):
             self._connection.execute(insert(SCHEMA_ID).values(context=context, largest_id=id))
 
     def list_versions(self, subject: SubjectName) -> tuple[SubjectVersion, ...]:
         """List the versions of a subject by number, also soft-deleted ones."""
-        found = self._connection.execute(
-            _VERSIONS_OF_SUBJECT, {"here": subject.context, "wanted": subject.name}
-        )
+        wanted = {"here": subject.context, "wanted": subject.name}
+        found = _VERSIONS_OF_SUBJECT.list_rows(self._connection, wanted)
         return tuple(map(_read_version, found))
 
     def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
         """List the versions that have a schema, also soft-deleted ones, by subject and number."""
-        found = self._connection.execute(_USES_OF_SCHEMA, {"here": context, "wanted": id})
+        found = _USES_OF_SCHEMA.list_rows(self._connection, {"here": context, "wanted": id})
         return tuple(sorted(map(_read_version, found), key=lambda version: (version.subject, version.number)))
 
     def add_version(self, version: SubjectVersion) -> None:
         """Add a version whose number is free."""
-        self._connection.execute(_ADD_VERSION, [_format_version(version)])
+        _ADD_VERSION.write_rows(self._connection, [_format_version(version)])
         self._count(version.subject, live=0 if version.is_deleted else 1, total=1)
 
     def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
@@ -230,8 +233,18 @@ class SqlSubjectRows:
 
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
-        rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
-        return {row.scope: read_settings(row) for row in rows}
+        wanted = tuple(scopes)
+        if not wanted:
+            return {}
+        rows: Iterable[Sequence[Any]]
+        if len(wanted) > 3:
+            rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": wanted})
+        else:
+            one, two, three = (*wanted, wanted[-1], wanted[-1])[:3]
+            rows = _SETTINGS_OF_THREE_SCOPES.list_rows(
+                self._connection, {"one": one, "two": two, "three": three}
+            )
+        return {row[0]: read_settings(row) for row in rows}
 
     def list_all_settings(self) -> Mapping[str, SubjectSettings]:
         """Read the settings of every scope that has some, in order."""
@@ -302,7 +315,7 @@ class SqlSubjectRows:
             (_ADD_VERSION, [_format_version(version) for version in versions]),
         ):
             if added:
-                self._connection.execute(statement, added)
+                statement.write_rows(self._connection, added)
         for subject, (live, total) in counted.items():
             self._count(subject, live, total)
 
@@ -326,9 +339,9 @@ class SqlSubjectRows:
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
         """Add to the numbers of versions; a subject without versions has no row."""
         key = {"here": subject.context, "wanted": subject.name}
-        if not self._connection.execute(_COUNT_VERSIONS, key | {"more_live": live, "more": total}).rowcount:
+        if not _COUNT_VERSIONS.write_rows(self._connection, [{**key, "more_live": live, "more": total}]):
             row = {"context": subject.context, "name": subject.name, "live": live, "total": total}
-            self._connection.execute(_ADD_SUBJECT, row)
+            _ADD_SUBJECT.write_rows(self._connection, [row])
         elif total < 0:
             c = SUBJECT.c
             here = (c.context == subject.context) & (c.name == subject.name)
@@ -404,9 +417,10 @@ def _format_content(content: SchemaContent) -> str:
     return _dump(body)
 
 
-def read_schema(row: Row[Any]) -> RegisteredSchema:
+def read_schema(row: Sequence[Any]) -> RegisteredSchema:
     """Read a row of a schema. Raises `StoreUnavailable` for a malformed one."""
-    body: Any = _load(row.body)
+    context, id, _, guid, stored = row
+    body: Any = _load(stored)
     try:
         references = tuple(SchemaReference(*one) for one in body.get("references", ()))
         text = body["text"]
@@ -415,8 +429,8 @@ def read_schema(row: Row[Any]) -> RegisteredSchema:
             body["type"], text, references, body.get("metadata"), body.get("rule_set"), sent
         )
     except (KeyError, TypeError) as error:
-        raise make_damaged_error(f"schema {row.id} of context {row.context} is malformed") from error
-    return RegisteredSchema(row.context, row.id, row.guid, content)
+        raise make_damaged_error(f"schema {id} of context {context} is malformed") from error
+    return RegisteredSchema(context, id, guid, content)
 
 
 _OWN = "schemaman"
@@ -437,28 +451,29 @@ def _format_settings(settings: SubjectSettings) -> str | None:
     return _dump(config) if config or settings.config is not None else None
 
 
-def read_settings(row: Row[Any]) -> SubjectSettings:
+def read_settings(row: Sequence[Any]) -> SubjectSettings:
     """Read a row of settings. Raises `StoreUnavailable` for a malformed one."""
-    if row.config is None:
-        return SubjectSettings(None, row.mode)
-    config = _load(row.config)
+    scope, _, stored, mode = row
+    if stored is None:
+        return SubjectSettings(None, mode)
+    config = _load(stored)
     own: Any = config.pop(_OWN, None)
     if own is None:
-        return SubjectSettings(config, row.mode)
+        return SubjectSettings(config, mode)
     try:
         quarantine = tuple(
             QuarantinedVersion(number, schema_id, at_ms, tuple(failures))
             for number, schema_id, at_ms, failures in own.get("quarantine", ())
         )
         associations = tuple(Association(*one) for one in own.get("associations", ()))
-        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine, associations)
+        return SubjectSettings(config or None, mode, own.get("policy", ""), quarantine, associations)
     except (AttributeError, TypeError, ValueError) as error:
-        raise make_damaged_error(f"the settings of {row.scope} are malformed") from error
+        raise make_damaged_error(f"the settings of {scope} are malformed") from error
 
 
-def _read_version(row: Row[Any]) -> SubjectVersion:
-    subject = SubjectName(row.context, row.subject)
-    return SubjectVersion(subject, row.number, row.schema_id, row.at_ms, row.is_deleted, row.actor)
+def _read_version(row: Sequence[Any]) -> SubjectVersion:
+    context, subject, number, schema_id, at_ms, is_deleted, actor = row
+    return SubjectVersion(SubjectName(context, subject), number, schema_id, at_ms, bool(is_deleted), actor)
 
 
 def _dump(value: object) -> str:
