@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from schemaman.errors import SchemamanError
 from schemaman.server import metrics
@@ -22,8 +26,7 @@ from schemaman.server.calls import NO_CONTENT, Call, Endpoint, ManyAnswers, RawT
 from schemaman.server.deadlines import BODY_SECONDS
 from schemaman.server.endpoints import find_plain_registration, register_schema
 from schemaman.server.grouped_registrations import GroupedRegistrations
-from schemaman.server.http_messages import Headers, HttpAnswer, HttpRequest, find_headers
-from schemaman.server.kept_answers import LASTING_SECONDS, KeptAnswer, KeptAnswers, make_key
+from schemaman.server.kept_answers import LASTING_SECONDS, KeptAnswer, KeptAnswers, Key, make_key
 from schemaman.server.media_types import PRODUCED, choose_media_type, is_readable
 from schemaman.server.routes import NoRoute, Route, find_route
 from schemaman.server.users import Authenticator, User
@@ -40,8 +43,8 @@ _QUICK_BODY = 8 << 10
 """Bytes of a schema that is parsed while other requests wait."""
 _SMALL_BODY = 64 << 10
 """Bytes of a registration that shares the thread of others."""
-_METRICS = b"/metrics"
-_OPEN = frozenset({b"/", b"/health"})
+_METRICS = "/metrics"
+_OPEN = frozenset({"/", "/health"})
 """Paths for probes, which have no password."""
 _WORDS = {
     400: "The body is no JSON",
@@ -55,15 +58,7 @@ _WORDS = {
 }
 
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 T = TypeVar("T")
-
-
-class _Disconnected(Exception):
-    """The client has gone before its request had an end."""
 
 
 class HttpFault(Exception):
@@ -90,9 +85,14 @@ class ServerOptions:
 
 @dataclass(slots=True)
 class _Handled:
-    """What is known of a request while it is answered."""
+    """What is known of a request while it is answered; the path is as it was sent, without the query.
+
+    The body is None for one that is too large.
+    """
 
     began: float
+    path: bytes
+    body: bytes | None = b""
     route: str = "none"
     user: User | None = None
     code: int = 0
@@ -117,34 +117,23 @@ class RegistryApplication:
             return
         if scope["type"] != "http":
             return
+        request = Request(scope, receive)
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
-        client = scope.get("client")
-        request = HttpRequest(
-            scope["method"],
-            raw_path.partition(b"?")[0],
-            scope.get("query_string", b""),
-            find_headers(list(scope["headers"])),
-            b"",
-            client[0] if client else "",
-        )
+        handled = _Handled(time.perf_counter(), raw_path.partition(b"?")[0])
         try:
-            request = replace(request, body=await self._read_body(receive))
-        except _Disconnected:
+            handled.body = await self._read_body(request)
+        except ClientDisconnect:
             return
         except HttpFault as error:
-            handled = _Handled(time.perf_counter())
-            answer = self._explain_fault(error, handled, PRODUCED[0])
-            self._record(request, answer.status, handled)
+            response = self._explain_fault(error, handled, PRODUCED[0])
         else:
-            answer = self.find_kept(request) or await self.answer(request)
-        headers = answer.list_headers()
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+            response = self._find_kept(request, handled) or await self._answer(request, handled)
+        self._record(request, response.status_code, handled)
+        await response(scope, receive, send)
 
-    def find_kept(self, request: HttpRequest) -> HttpAnswer | None:
+    def _find_kept(self, request: Request, handled: _Handled) -> Response | None:
         """Find the answer that was given before and is still true, without any wait; None for none."""
-        began = time.perf_counter()
-        kept = self._kept.find(make_key(request))
+        kept = self._kept.find(make_key(request.scope, handled.path, handled.body))
         if kept is None:
             return None
         try:
@@ -155,66 +144,64 @@ class RegistryApplication:
             return None
         user = None
         if self._options.authenticator is not None:
-            user = self._options.authenticator.find_remembered(request.read_header(b"authorization"))
+            user = self._options.authenticator.find_remembered(request.headers.get("authorization", ""))
             if user is None or (kept.endpoint.is_write and not user.may_write):
                 return None
+        handled.route, handled.user = kept.endpoint.path, user
         self._count(kept.endpoint)
-        self._record(request, kept.answer.status, _Handled(began, kept.endpoint.path, user))
-        return kept.answer
+        return kept.response
 
-    async def answer(self, request: HttpRequest) -> HttpAnswer:
+    async def _answer(self, request: Request, handled: _Handled) -> Response:
         """Answer a request that has arrived as a whole; a fault is an answer, too."""
-        handled = _Handled(time.perf_counter())
         media_type = PRODUCED[0]
         try:
-            handled.user = await self._authenticate(request)
-            if request.path == _METRICS and request.method in ("GET", "HEAD"):
-                handled.route = _METRICS.decode()
-                answer = HttpAnswer(200, self.metrics.format(), _make_headers(metrics.MEDIA_TYPE))
-            else:
-                media_type = _choose_media_type(request)
-                answer = await self._answer_routed(request, handled, media_type)
+            path = handled.path.decode("ascii", "replace")
+            handled.user = await self._authenticate(request, path)
+            if path == _METRICS and request.method in ("GET", "HEAD"):
+                handled.route = _METRICS
+                return Response(self.metrics.format(), headers={"Content-Type": metrics.MEDIA_TYPE})
+            media_type = _choose_media_type(request)
+            return await self._answer_routed(request, handled, media_type)
         except (HttpFault, NoRoute, SchemamanError, RecursionError) as error:
-            answer = self._explain_fault(error, handled, media_type)
-        self._record(request, answer.status, handled)
-        return answer
+            return self._explain_fault(error, handled, media_type)
 
-    async def _answer_routed(self, request: HttpRequest, handled: _Handled, media_type: str) -> HttpAnswer:
-        route = find_route(request.method, request.path)
+    async def _answer_routed(self, request: Request, handled: _Handled, media_type: str) -> Response:
+        route = find_route(request.method, handled.path)
         endpoint = route.endpoint
         handled.route = endpoint.path
         if endpoint.is_write and handled.user is not None and not handled.user.may_write:
             raise HttpFault(403)
         call = self._read_call(request, route, handled)
+        key = make_key(request.scope, handled.path, handled.body)
         change = self._registry.last_change
         revision = self._registry.find_revision() if endpoint.is_kept else None
         wanted = find_plain_registration(call) if endpoint.answer is register_schema else None
-        if revision is not None and self._is_quick(request, endpoint, call):
-            answer = _make_answer(endpoint.answer(call), media_type)
-        elif wanted is not None and len(request.body or b"") <= _SMALL_BODY:
-            answer = _make_answer(build_version(await self._grouped.register(wanted)), media_type)
+        if revision is not None and self._is_quick(handled.body, endpoint, call):
+            response = _make_response(endpoint.answer(call), media_type)
+        elif wanted is not None and len(handled.body or b"") <= _SMALL_BODY:
+            response = _make_response(build_version(await self._grouped.register(wanted)), media_type)
         else:
-            answer, revision = await self._run(
-                lambda: self._answer_waiting(request, endpoint, call, media_type, revision)
+            response, revision = await self._run(
+                lambda: self._answer_waiting(key, endpoint, call, media_type, revision)
             )
         self._count(endpoint)
         if endpoint.is_lasting or (endpoint.is_kept and revision is not None):
             until = time.monotonic() + LASTING_SECONDS
-            self._kept.keep(make_key(request), KeptAnswer(endpoint, answer, revision, change, until))
-        return answer
+            self._kept.keep(key, KeptAnswer(endpoint, response, revision, change, until))
+        return response
 
     def _answer_waiting(
-        self, request: HttpRequest, endpoint: Endpoint, call: Call, media_type: str, revision: object | None
-    ) -> tuple[HttpAnswer, object]:
+        self, key: Key, endpoint: Endpoint, call: Call, media_type: str, revision: object | None
+    ) -> tuple[Response, object]:
         """Answer in a thread that may wait; the answer and the revision from before it."""
         if endpoint.is_kept and revision is None:
             revision = self._registry.read_revision()
-            kept = self._kept.find(make_key(request))
+            kept = self._kept.find(key)
             if kept is not None and kept.revision == revision:
-                return kept.answer, revision
-        return _make_answer(endpoint.answer(call), media_type), revision
+                return kept.response, revision
+        return _make_response(endpoint.answer(call), media_type), revision
 
-    def _is_quick(self, request: HttpRequest, endpoint: Endpoint, call: Call) -> bool:
+    def _is_quick(self, body: bytes | None, endpoint: Endpoint, call: Call) -> bool:
         """Whether to answer at once: a thread costs more than to read a few rows of a file.
 
         Resolving references may take long, and so may parsing a large schema.
@@ -224,9 +211,7 @@ class RegistryApplication:
             and not endpoint.is_write
             and self._registry.is_local
             and not call.read_text("format")
-            and (
-                not request.body or (len(request.body) <= _QUICK_BODY and b'"references"' not in request.body)
-            )
+            and (not body or (len(body) <= _QUICK_BODY and b'"references"' not in body))
         )
 
     def _run(self, work: Callable[[], T]) -> Awaitable[T]:
@@ -236,9 +221,9 @@ class RegistryApplication:
         if endpoint.answer is register_schema:
             self.metrics.registrations.inc()
 
-    def _explain_fault(self, error: Exception, handled: _Handled, media_type: str) -> HttpAnswer:
+    def _explain_fault(self, error: Exception, handled: _Handled, media_type: str) -> Response:
         """Explain a fault as an answer."""
-        headers: Headers = ()
+        headers: dict[str, str] = {}
         match error:
             case RefusedRequest():
                 handled.code = self._options.conflict_code if error.code == 409 else error.code
@@ -250,9 +235,9 @@ class RegistryApplication:
                 handled.code = status = error.status
                 message = str(error)
                 if status == 408:
-                    headers = ((b"connection", b"close"),)  # the rest of the body is no next request
+                    headers["Connection"] = "close"  # the rest of the body is no next request
                 elif status == 401:
-                    headers = ((b"www-authenticate", b'Basic realm="schemaman", charset="UTF-8"'),)
+                    headers["WWW-Authenticate"] = 'Basic realm="schemaman", charset="UTF-8"'
             case RecursionError():
                 handled.code, status = 42201, 422
                 message = "Invalid schema: it is nested too deeply"
@@ -260,14 +245,15 @@ class RegistryApplication:
                 handled.code, status, message = _STORE_FAULT, 500, error.message
             case _:
                 raise error
-        found = _make_answer(build_fault(handled.code, message), media_type, status)
-        return replace(found, headers=(*found.headers, *headers))
+        response = _make_response(build_fault(handled.code, message), media_type, status)
+        response.headers.update(headers)
+        return response
 
-    async def _authenticate(self, request: HttpRequest) -> User | None:
+    async def _authenticate(self, request: Request, path: str) -> User | None:
         authenticator = self._options.authenticator
-        if authenticator is None or request.path in _OPEN:
+        if authenticator is None or path in _OPEN:
             return None
-        header = request.read_header(b"authorization")
+        header = request.headers.get("authorization", "")
         user = authenticator.find_remembered(header)
         if user is None and header:
             user = await self._run(lambda: authenticator.find_user(header))
@@ -275,15 +261,15 @@ class RegistryApplication:
             raise HttpFault(401)
         return user
 
-    def _read_call(self, request: HttpRequest, route: Route, handled: _Handled) -> Call:
-        body = self._parse_body(request) if request.method in ("POST", "PUT") else None
-        query = _read_query(request.query) if request.query else {}
+    def _read_call(self, request: Request, route: Route, handled: _Handled) -> Call:
+        body = self._parse_body(request, handled.body) if request.method in ("POST", "PUT") else None
+        query = _read_query(request.scope.get("query_string", b""))
         registry = self._registry
         if route.context != registry.context:
             registry = registry.in_context(route.context)
         return Call(registry, route.parts, query, body, handled.user.name if handled.user else "")
 
-    async def _read_body(self, receive: Receive) -> bytes | None:
+    async def _read_body(self, request: Request) -> bytes | None:
         """Read a body; None for one that is too large.
 
         A body that is answered before its end resets the connection, and the client loses the answer.
@@ -291,23 +277,18 @@ class RegistryApplication:
         data, size = bytearray(), 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _Disconnected
-                    chunk = message.get("body", b"")
+                async for chunk in request.stream():
                     size += len(chunk)
                     if size <= self._options.largest_request:
                         data += chunk
-                    if size > _DISCARDED * self._options.largest_request or not message.get("more_body"):
+                    elif size > _DISCARDED * self._options.largest_request:
                         break
         except TimeoutError:
             raise HttpFault(408) from None
         return bytes(data) if size <= self._options.largest_request else None
 
-    def _parse_body(self, request: HttpRequest) -> object:
-        data = request.body
-        if not is_readable(request.read_header(b"content-type")):
+    def _parse_body(self, request: Request, data: bytes | None) -> object:
+        if not is_readable(request.headers.get("content-type", "")):
             raise HttpFault(415)
         if data is None:
             largest = self._options.largest_request
@@ -319,7 +300,7 @@ class RegistryApplication:
         except (ValueError, RecursionError):
             raise HttpFault(400) from None
 
-    def _record(self, request: HttpRequest, status: int, handled: _Handled) -> None:
+    def _record(self, request: Request, status: int, handled: _Handled) -> None:
         seconds = time.perf_counter() - handled.began
         method = request.method if request.method in _METHODS else "other"
         self.metrics.count(handled.route, method, status, seconds)
@@ -328,14 +309,14 @@ class RegistryApplication:
         if self._options.write_log is not None:
             line = {
                 "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "client": request.client,
+                "client": request.client.host if request.client else "",
                 "user": handled.user.name if handled.user else "",
                 "method": method,
-                "path": request.path.decode("ascii", "replace")[:500],
+                "path": handled.path.decode("ascii", "replace")[:500],
                 "status": status,
                 "code": handled.code or None,
                 "ms": round(1000 * seconds, 3),
-                "request_id": request.read_header(b"x-request-id")[:100] or None,
+                "request_id": request.headers.get("x-request-id", "")[:100] or None,
             }
             self._options.write_log(json.dumps({name: v for name, v in line.items() if v is not None}))
 
@@ -343,24 +324,20 @@ class RegistryApplication:
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 
-def _choose_media_type(request: HttpRequest) -> str:
-    chosen = choose_media_type(request.read_header(b"accept"))
+def _choose_media_type(request: Request) -> str:
+    chosen = choose_media_type(request.headers.get("accept", ""))
     if chosen is None:
         raise HttpFault(406)
     return chosen
 
 
-def _make_headers(media_type: str) -> Headers:
-    return ((b"content-type", media_type.encode("ascii")),)
-
-
-def _make_answer(answer: object, media_type: str, status: int = 200) -> HttpAnswer:
+def _make_response(answer: object, media_type: str, status: int = 200) -> Response:
     if answer is NO_CONTENT:
-        return HttpAnswer(204)
+        return Response(status_code=204)
     if isinstance(answer, ManyAnswers):
         answer, status = answer.body, 207
     text = answer.text if isinstance(answer, RawText) else _ENCODER.encode(answer)
-    return HttpAnswer(status, text.encode("utf-8"), _make_headers(media_type))
+    return Response(text.encode("utf-8"), status, {"Content-Type": media_type})
 
 
 def _read_query(query: bytes) -> Mapping[str, list[str]]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from starlette.responses import Response
+from starlette.types import Scope
+
 from schemaman.server.calls import Endpoint
-from schemaman.server.http_messages import HttpAnswer, HttpRequest
 
 LASTING_SECONDS = 5.0
 """How old an answer may be that is told from the changes in this process alone."""
@@ -27,7 +29,7 @@ class KeptAnswer:
     """An answer; `change` was the last one in this process before it was made, and `until` ends it there."""
 
     endpoint: Endpoint
-    answer: HttpAnswer
+    response: Response
     revision: object
     change: object
     until: float
@@ -63,11 +65,15 @@ class KeptAnswers:
             self._kept.clear()
             self._size = 0
         self._kept[key] = kept
-        self._size += len(kept.answer.body) + len(body)
+        self._size += len(kept.response.body) + len(body)
 
 
-def make_key(request: HttpRequest) -> Key:
+def make_key(scope: Scope, path: bytes, body: bytes | None) -> Key:
     """All of a request that its answer depends on, but who asks."""
-    headers = request.headers
-    accepted, sent = headers.get(b"accept", b""), headers.get(b"content-type", b"")
-    return request.method, request.path, request.query, accepted, sent, request.body
+    accepted = sent = b""
+    for name, value in reversed(scope["headers"]):  # the first one of a name counts
+        if name == b"accept":
+            accepted = value
+        elif name == b"content-type":
+            sent = value
+    return scope["method"], path, scope["query_string"], accepted, sent, body

@@ -17,7 +17,7 @@ import uvicorn
 
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.server.application import RegistryApplication, ServerOptions
-from schemaman.server.whole_requests import WholeRequestProtocol
+from schemaman.server.deadlines import DeadlineProtocol
 from schemaman.subjects.schema_registry import SchemaRegistry
 
 _GRACE_SECONDS = 10
@@ -107,7 +107,7 @@ def _format_url(listener: Listener, bound: socket.socket) -> str:
 def _make_server(application: RegistryApplication, listener: Listener) -> uvicorn.Server:
     config = uvicorn.Config(
         application,
-        http=WholeRequestProtocol,
+        http=DeadlineProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

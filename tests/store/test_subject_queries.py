@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import Select, create_engine, text
 from sqlalchemy.dialects import sqlite
@@ -27,11 +29,11 @@ from schemaman.store.sql.tables import METADATA
 def test_a_key_is_searched_with_all_of_its_columns(
     query: Select[tuple[object]] | QuickStatement, columns: str
 ) -> None:
-    query = query.statement if isinstance(query, QuickStatement) else query
+    statement: Any = query.statement if isinstance(query, QuickStatement) else query
     engine = create_engine("sqlite://")
     METADATA.create_all(engine, tables=SUBJECT_TABLES)
     dialect = sqlite.dialect(paramstyle="named")
-    compiled = query.params(wanted=["1"]).compile(dialect=dialect)
+    compiled = statement.params(wanted=["1"]).compile(dialect=dialect)
     state = compiled.construct_expanded_state({key: ["1"] for key in compiled.bind_names.values()})
     with engine.connect() as connection:
         plan = connection.execute(

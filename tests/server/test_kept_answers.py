@@ -1,0 +1,58 @@
+"""An answer is given again only while nothing has changed, and only to those who may have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import schemaman as sm
+from schemaman.server.application import ServerOptions
+from schemaman.server.running import serve_in_thread
+from schemaman.server.users import Authenticator, User, hash_password
+from tests.server.conftest import Requests
+
+FIXED = '{"type":"fixed","name":"F","size":4}'
+
+
+def test_an_answer_is_given_again_only_while_nothing_has_changed(tmp_path: Path) -> None:
+    """Two servers share a file: each sees at once what the other one has written."""
+    store = f"sqlite:///{tmp_path / 'a.db'}"
+    here, there = sm.open_schema_registry(store, create=True), sm.open_schema_registry(store)
+    with serve_in_thread(here) as url, serve_in_thread(there) as other:
+        ask, ask_other = Requests(url), Requests(other)
+        body = {"schema": FIXED}
+        assert ask("GET", "/subjects/s/versions/latest").status == 404
+        assert ask_other("POST", "/subjects/s/versions", body).body["version"] == 1
+        for _ in range(3):
+            assert ask("GET", "/subjects/s/versions/latest").body["version"] == 1
+            assert ask("POST", "/subjects/s", body).body["version"] == 1
+            assert ask("POST", "/subjects/s/versions", body).body["id"] == 1
+            assert ask("GET", "/schemas/ids/1").body["schema"] == FIXED
+        assert ask_other("DELETE", "/subjects/s").body == [1]
+        assert ask("GET", "/subjects/s/versions/latest").status == 404
+        assert ask("POST", "/subjects/s", body).status == 404
+        assert ask("POST", "/subjects/s/versions", body).body["version"] == 2
+        assert ask_other("PUT", "/mode/s", {"mode": "READONLY"}).status == 200
+        assert ask("POST", "/subjects/s/versions", body).body["error_code"] == 42205
+        ask.connection.close()
+        ask_other.connection.close()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_who_may_only_read_is_never_given_the_answer_to_a_writer(times: int) -> None:
+    users = tuple(User(name, name, hash_password("word")) for name in ("read", "write"))
+    registry = sm.open_schema_registry()
+    registry.register("s", FIXED)
+    with serve_in_thread(registry, options=ServerOptions(Authenticator(users))) as url:
+        ask = Requests(url)
+        credentials = {"write": "Basic d3JpdGU6d29yZA==", "read": "Basic cmVhZDp3b3Jk"}
+
+        def register(**headers: str) -> int:
+            return ask("POST", "/subjects/s/versions", {"schema": FIXED}, **headers).status
+
+        for _ in range(times):
+            assert register(Authorization=credentials["write"]) == 200
+            assert register(Authorization=credentials["read"]) == 403
+            assert register() == 401
+        ask.connection.close()
