@@ -88,7 +88,7 @@ class StatementFailed(CouldNotDo):
 
 
 class StatementConflict(StatementFailed):
-    """Another writer of the target committed first; the caller may try the statement again."""
+    """Another writer of the target committed first, or a fault passes; the caller may try again."""
 
 
 class SessionLost(StatementFailed):

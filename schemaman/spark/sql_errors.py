@@ -32,6 +32,11 @@ _CONFLICTS = (
     "Found conflicting files", "Found new conflicting delete files", "[SQLITE_BUSY]",
 )  # fmt: skip
 """What a failed commit says. Sources: Iceberg 1.11 `MergingSnapshotProducer`; SQLite's result codes."""
+_LOST_METRICS = '"org.apache.spark.sql.execution.SparkPlan.session()" is null'
+"""What a wide MERGE says now and then on Spark 4.1, which makes its metrics in a task; nothing is committed.
+
+Source: SPARK-52403, which gave `MergeRowsExec` metrics that are made when they are first asked for.
+"""
 
 
 def is_absent(error: Exception) -> bool:
@@ -57,7 +62,8 @@ def make_failure(error: Exception, statement: str) -> StatementFailed:
     if isinstance(error, Py4JNetworkError | ConnectionError) or _UNAVAILABLE in str(error):
         message = f"{_abbreviate_statement(statement)}: Spark has stopped: {without_secrets(line)}"
         return SessionLost(message, hint="start again: completed steps are known and are not repeated")
-    kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
+    passing = (*_CONFLICTS, _LOST_METRICS)
+    kind = StatementConflict if any(word in f"{condition} {text}" for word in passing) else StatementFailed
     # An unreachable catalogue is named by its address, which may contain secrets.
     return kind(f"{_abbreviate_statement(statement)}: {without_secrets(line)}")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 
-from schemaman.errors import EngineUnavailable
+from schemaman.errors import EngineUnavailable, StatementConflict
 from schemaman.spark.session import require_java, select_launch_settings
 from schemaman.spark.sql_errors import make_failure
 from tests.support.checkout import ROOT
@@ -114,3 +114,16 @@ def test_what_a_catalogue_says_of_its_address_shows_no_password(address: str) ->
 def test_ctrl_c_is_no_business_of_pyspark(spark) -> None:
     """Its handler talks to the JVM while the main thread does, which fails and hides the interruption."""
     assert getattr(signal.getsignal(signal.SIGINT), "__module__", "") != "pyspark.core.context"
+
+
+@pytest.mark.parametrize(
+    ("text", "may_try_again"),
+    [
+        ('because the return value of "org.apache.spark.sql.execution.SparkPlan.session()" is null', True),
+        ("org.apache.iceberg.exceptions.CommitFailedException: Cannot commit", True),
+        ('because the return value of "org.example.Reader.session()" is null', False),
+    ],
+)
+def test_a_statement_whose_fault_passes_may_be_tried_again(text: str, may_try_again: bool) -> None:
+    failure = make_failure(AnalysisException(f"Job aborted: java.lang.NullPointerException: {text}"), "MERGE")
+    assert isinstance(failure, StatementConflict) is may_try_again
