@@ -79,7 +79,7 @@ _ENDED_TABLE = (
     "it is of a table that has lost this name since, and no lake table surely takes its rows (drop-table and "
     "rename-table = auto keep one); `{}` leaves such rows out"
 )
-_OTHER_TABLE = "its rows go into another lake table of this source, which takes them next"
+OTHER_TABLE = "its rows go into another lake table of this source, which takes them next"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -400,7 +400,7 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if change.version is not None and to.incarnations.get(change.version, to.incarnation) != to.incarnation:
         return EndedIncarnation(_explain_ended(change, to))
     if to.versions is not None and change.version is not None and change.version not in to.versions:
-        reason = _explain_open_key(change) if _is_key_open(change, to) else _OTHER_TABLE
+        reason = _explain_open_key(change) if _is_key_open(change, to) else OTHER_TABLE
         return UnfitColumn(to.columns[0].name, reason)
     record = (change.record.topic, change.record.partition, change.record.offset)
     image = change.before if change.op == "d" else change.after

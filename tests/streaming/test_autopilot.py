@@ -30,7 +30,19 @@ from tests.support.memory_sink import MemorySink
 from tests.support.records import node, row_event, struct
 
 INT, TEXT, DOUBLE = node("int32"), node("string"), node("double")
-_NODES = {int: INT, str: TEXT, float: DOUBLE, type(None): INT}
+
+
+class Moment(int):
+    """Milliseconds since 1970."""
+
+
+_NODES = {
+    int: INT,
+    str: TEXT,
+    float: DOUBLE,
+    type(None): INT,
+    Moment: node("int64", name="io.debezium.time.Timestamp"),
+}
 
 
 @pytest.fixture(params=["delta", "iceberg"])
@@ -351,6 +363,27 @@ def test_a_value_that_no_type_holds_is_text_beside_its_column(lake: MemorySink, 
     back = plan_rollback(plan, table.live, len(plan.steps))
     assert [step.kind for step in back.steps] == ["drop-columns", "set-properties"]
     assert not back.refusals
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_each_table_of_a_source_has_its_own_texts_beside_wherever_batches_end(
+    lake: MemorySink, size: int
+) -> None:
+    long_ago, day = Moment(-210_866_803_200_000), Moment(1_700_000_000_000)  # PostgreSQL begins in 4713 BC
+    records = [
+        told(0, {"id": 1, "n": 5, "at": day}),
+        told(1, {"id": 2, "n": 5, "at": long_ago}),
+        told(2, {"id": 3, "n": 5, "at": long_ago}),
+        told(3, {"id": 4, "n": 7, "at": long_ago}, key=("n",)),
+        told(4, {"id": 6, "n": 8, "at": day}, key=("n",)),
+        told(5, {"id": 5, "n": 9, "at": long_ago}, key=("n",)),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert lake.withheld() == {}
+    texts = [{row["id"]: row.get("at__2") for row in alive_in(table)} for table in lake.lake()]
+    ancient = "-4713-11-24T00:00:00"
+    assert texts == [{1: None, 2: ancient, 3: ancient}, {4: ancient, 5: ancient, 6: None}]
 
 
 def test_a_column_that_is_being_swapped_is_not_split_and_its_rows_wait(lake: MemorySink) -> None:

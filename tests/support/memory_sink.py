@@ -37,7 +37,7 @@ from schemaman.sink.ended_incarnations import (
     list_late_versions,
     order_by_end,
 )
-from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
+from schemaman.sink.row_mapping import OTHER_TABLE, RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import find_unfit_columns
@@ -119,6 +119,8 @@ class MemorySink:
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     sources: dict[str, TableId] = field(default_factory=dict)
     aside: dict[str, dict[TopicOffset, str]] = field(default_factory=dict)
+    said: dict[str, dict[TopicOffset, str]] = field(default_factory=dict)
+    """What lake tables said of the records that they did not take, until the next step."""
     kept: dict[str, dict[TopicOffset, dict[str, Any]]] = field(default_factory=dict)
     ended: set[TopicOffset] = field(default_factory=set)
     rejected: dict[TopicOffset, str] = field(default_factory=dict)
@@ -316,6 +318,7 @@ class MemorySink:
         reading: ReadingContext,
         versions: Collection[int] | None = None,
         unfit: frozenset[str] = frozenset(),
+        tried: frozenset[str] = frozenset(),
         *,
         replays: bool = True,
     ) -> None:
@@ -382,12 +385,14 @@ class MemorySink:
         passed = self._ruled(follower, to, rows)[0]
         self._write(follower, lake_table, to, passed, left)
         self._record_truncates(context, brought, told, passed)
-        if brought.later:
+        tried |= unfit
+        mine = self.said.pop(lake_table.table, {}).values()
+        own = told if brought.place is None else brought.place.cut_history(told)
+        found = find_unfit_columns(mine, own) - tried
+        if found and opened.splits_columns:
+            self._follow(table, [], context, reading, versions, found, tried)
+        elif brought.later:
             self._follow(table, [], context, reading, brought.later)
-        aside = self.aside.get(follower.lake_table, {}).values()
-        found = find_unfit_columns(aside, told.latest.schema.names) - unfit
-        if found and opened.splits_columns and not brought.later:
-            self._follow(table, [], context, reading, None, found)
 
     def open_lake(self) -> MemoryLake:
         """The lake as this job sees it."""
@@ -450,7 +455,11 @@ class MemorySink:
         for order in truncates:
             lake_table.truncate(order, fill_truncate_metadata(ends[order], to))
         if bad:
-            self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
+            before = self.aside.get(follower.lake_table, {})
+            told = {p: before.get(p, why) if why == OTHER_TABLE else why for p, why in bad.items()}
+            said = {place: why for place, why in bad.items() if why != OTHER_TABLE}
+            self.said.setdefault(lake_table.table, {}).update(said)
+            self._keep(follower, {p: by_place[p] for p in bad}, lambda place: told[place])
         self.after(f"MERGE INTO {lake_table.table}")
         return {*bad}
 

@@ -11,6 +11,8 @@ from datetime import date, datetime
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from typing import Any
 
+from schemaman.history.versions import TableHistory
+
 
 @dataclass(frozen=True, slots=True)
 class OutOfRange:
@@ -59,10 +61,17 @@ class UnfitColumn:
     reason: str
 
 
-def find_unfit_columns(reasons: Iterable[str], columns: Iterable[str]) -> frozenset[str]:
-    """Find the columns, of these, whose values only a text holds, by the reasons of records."""
-    starts = {reason for reason in reasons if reason.endswith(BESIDE)}
-    return frozenset(c for c in columns if any(reason.startswith(f"{c}: ") for reason in starts))
+def find_unfit_columns(reasons: Iterable[str], history: TableHistory) -> frozenset[str]:
+    """Find the columns whose values only a text holds, by the reasons of records.
+
+    A record names its column as the source did at its time; the result has the names of the newest version.
+    """
+    starts = {reason.split(": ", 1)[0] for reason in reasons if reason.endswith(BESIDE)}
+    if not starts:
+        return frozenset()
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    named = {c.id for v in own for c in v.schema.columns if c.name in starts}
+    return frozenset(c.name for c in history.latest.schema.columns if c.id in named or c.name in starts)
 
 
 EXACT = Context(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -41,6 +41,8 @@ from schemaman.sink.ended_incarnations import (
     list_late_versions,
     order_by_end,
 )
+from schemaman.sink.row_mapping import OTHER_TABLE
+from schemaman.sink.row_places import RowPlace
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -283,6 +285,8 @@ def _require_arguments(registry: object, quarantine: object, policy: object) -> 
 
 _Due = tuple[SinkTable, TableChanges]
 """A lake table that gets rows in a batch."""
+_Chosen = tuple[frozenset[int], RowPlace | None]
+"""The versions of the rows for which a lake table was chosen, and its place among those of its source."""
 
 
 class _BatchRun:
@@ -313,7 +317,8 @@ class _BatchRun:
         self.find_unread: FindUnread | None = None
         self.migration = sink._migration
         self.later: frozenset[int] = frozenset()
-        self.reasons: dict[str, set[str]] = {}
+        self.reasons: dict[str, dict[TopicOffset, str]] = {}
+        self.chosen: dict[str, _Chosen] = {}
 
     def write_tables(self, raw: DataFrame | arrow.Table) -> BatchReport:
         """Write every table of the batch, side by side where their order does not matter."""
@@ -469,7 +474,8 @@ class _BatchRun:
         cut = ((table, before.cut_history(history)) for table, history in self.histories.items())
         earlier.histories = {table: history for table, history in cut if history is not None}
         earlier.migration = self.migration.look_back(before)
-        earlier.batch, earlier.waiting, earlier.reasons = None, {}, {}
+        earlier.batch, earlier.waiting = None, {}
+        earlier.reasons, earlier.chosen = {}, {}
         return earlier
 
     def _read_again(
@@ -508,7 +514,8 @@ class _BatchRun:
         """
         sink_table, changes = due
         alone = copy.copy(self)
-        alone.spark, alone.executor, alone.reasons = spark, SparkExecutor(spark), {}
+        alone.spark, alone.executor = spark, SparkExecutor(spark)
+        alone.reasons, alone.chosen = {}, {}
         changes = replace(changes, rows=changes.rows.use_session(spark))
         outcome = alone._migrate(sink_table, changes)
         if isinstance(outcome, Blocked) and (outcome.is_locked or outcome.is_overtaken):
@@ -559,6 +566,7 @@ class _BatchRun:
                 return self._block(sink_table, changes, replace(report, plan=outcome.plan), outcome.reason)
             report = replace(report, steps=outcome.steps, notes=outcome.notes, plan=outcome.waiting)
             writer = self._make_writer(sink_table, outcome)
+            self._note_choice(sink_table, outcome, changes.versions)
             self._require_unblocked(sink_table)
             report = replace(report, replayed=self._replay(sink_table, writer))
             report = self._write(sink_table, writer, changes, report) if changes.count else report
@@ -571,37 +579,58 @@ class _BatchRun:
     def _write_later_keys(self, sink_table: SinkTable, outcome: Ready, report: TableReport) -> TableReport:
         """Give the table its next keys one after the other, and write the rows that came under them.
 
-        Those rows went to quarantine, since the table had an earlier key when the batch was written.
+        Those rows went to quarantine, since the table had an earlier key when the batch was written. Each
+        table of the source gets the columns of texts that its own rows need, before the next one is written.
         """
-        later, unfit = outcome.later | self.later, self._find_unfit(sink_table)
-        while later or unfit:
-            read_by = self.histories[sink_table.table]
-            if unfit and not later:
+        later, tried = outcome.later | self.later, set[tuple[str, str]]()
+        while True:
+            name, unfit = self._find_unfit(sink_table, tried)
+            if not unfit and not later:
+                return report
+            versions = self.chosen[name][0] if unfit else later
+            tried |= {(name, column) for column in unfit}
+            if unfit:
                 self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
-            holds_key = not later and _make_key(sink_table) in self.waiting
-            table = self._open(sink_table)
-            migrated = migrate_table(table, read_by, later, holds_key=holds_key, unfit=unfit)
+            holds_key = bool(unfit) and _make_key(sink_table) in self.waiting
+            read_by, table = self.histories[sink_table.table], self._open(sink_table)
+            migrated = migrate_table(table, read_by, versions, holds_key=holds_key, unfit=unfit)
             if isinstance(migrated, Blocked):
                 return replace(report, plan=migrated.plan, blocked=migrated.reason)
-            outcome, later = migrated, migrated.later
+            later = later | migrated.later if unfit else migrated.later
+            self.chosen[migrated.redirect(sink_table).lake_table] = versions, migrated.place
             self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
-            replayed = self._replay(sink_table, self._make_writer(sink_table, outcome), outcome)
+            replayed = self._replay(sink_table, self._make_writer(sink_table, migrated), migrated)
             report = replace(
                 report,
-                steps=(*report.steps, *outcome.steps),
-                notes=tuple(dict.fromkeys((*report.notes, *outcome.notes))),
+                steps=(*report.steps, *migrated.steps),
+                notes=tuple(dict.fromkeys((*report.notes, *migrated.notes))),
                 rows=report.rows + replayed,
                 quarantined=max(0, report.quarantined - replayed),
             )
-            unfit = self._find_unfit(sink_table) - unfit
-        return report
 
-    def _find_unfit(self, sink_table: SinkTable) -> frozenset[str]:
-        """The columns of the newest version that need a column of texts beside them, by this batch."""
-        if not self._open(sink_table).splits_columns:
-            return frozenset()
-        reasons = self.reasons.pop(sink_table.lake_table, ())
-        return find_unfit_columns(reasons, self.histories[sink_table.table].latest.schema.names)
+    def _find_unfit(
+        self, sink_table: SinkTable, tried: Collection[tuple[str, str]]
+    ) -> tuple[str, frozenset[str]]:
+        """A lake table, and its columns that need one of texts beside them, by this batch; none if none do.
+
+        `tried` are lake tables and columns for which this was tried in this batch.
+        """
+        if not any(self.reasons.values()) or not self._open(sink_table).splits_columns:
+            return "", frozenset()
+        for name, (_, place) in self.chosen.items():
+            whole = self.histories[sink_table.table]
+            history = whole if place is None else place.cut_history(whole)
+            found = find_unfit_columns(self.reasons.get(name, {}).values(), history)
+            found -= {column for table, column in tried if table == name}
+            if found:
+                return name, found
+        return "", frozenset()
+
+    def _note_choice(self, sink_table: SinkTable, ready: Ready, versions: frozenset[int]) -> None:
+        """Note for which rows a lake table was chosen: for the same ones it is found again."""
+        name = ready.redirect(sink_table).lake_table
+        before, _ = self.chosen.get(name, (frozenset(), None))
+        self.chosen[name] = before | versions, ready.place
 
     def _require_unblocked(self, sink_table: SinkTable) -> None:
         """Raises `TableTruncated` if an earlier TRUNCATE has blocked the table."""
@@ -655,7 +684,11 @@ class _BatchRun:
         how = (self.spark, self.quarantine, self.reading, self.sink._small)
         others = others_of(*how, self.waiting.get(_make_key(sink_table)))
         written = writer.write_changes(
-            changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
+            changes,
+            self.batch,
+            self._make_quarantine(sink_table, changes.rows, writer),
+            others,
+            self.find_unread,
         )
         fault = self._record_truncate(writer, changes)
         again = (
@@ -708,8 +741,10 @@ class _BatchRun:
                 outcome = migrated or self._migrate(sink_table, changes)
                 other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
                 self.later = outcome.later if isinstance(outcome, Ready) else frozenset()
+                if migrated is None and isinstance(outcome, Ready):
+                    self._note_choice(sink_table, outcome, changes.versions)
                 changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
-                keep = self._make_quarantine(sink_table, changes.rows)
+                keep = self._make_quarantine(sink_table, changes.rows, other)
                 quarantined_count += other.write_changes(
                     changes, None, keep, unread=self.find_unread, waited=True
                 ).quarantined
@@ -733,7 +768,7 @@ class _BatchRun:
             if ready is None:
                 continue
             writer = self._look_back(EndedRows(sink_table.table, end, {}))._make_writer(sink_table, ready)
-            keep = self._make_quarantine(sink_table, mine.rows)
+            keep = self._make_quarantine(sink_table, mine.rows, writer)
             kept += writer.write_changes(mine, None, keep, unread=self.find_unread, waited=True).quarantined
             changes = _select_versions(changes, text, late, others=True)
         return changes, kept
@@ -757,10 +792,17 @@ class _BatchRun:
             self._quarantine_rows(changes.rows.give_reason(reason), sink_table)
         return replace(report, quarantined=changes.count, blocked=reason)
 
-    def _make_quarantine(self, sink_table: SinkTable, rows: DecodedBatch) -> QuarantineRecords:
+    def _make_quarantine(
+        self, sink_table: SinkTable, rows: DecodedBatch, writer: TableWriter
+    ) -> QuarantineRecords:
+        """Make what keeps rows: what their own table says of them stays when others do not take them."""
+
         def keep(reasons: Mapping[TopicOffset, str]) -> None:
-            self.reasons.setdefault(sink_table.lake_table, set()).update(reasons.values())
-            self._quarantine_rows(rows.select_records(reasons), sink_table)
+            own = {place: why for each in self.reasons.values() for place, why in each.items()}
+            kept = {p: own.get(p, why) if why == OTHER_TABLE else why for p, why in reasons.items()}
+            mine = self.reasons.setdefault(writer.sink_table.lake_table, {})
+            mine.update((place, why) for place, why in reasons.items() if why != OTHER_TABLE)
+            self._quarantine_rows(rows.select_records(kept), sink_table)
 
         return keep
 

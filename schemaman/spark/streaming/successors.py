@@ -27,6 +27,7 @@ from schemaman.sink.filled_successors import (
 )
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.unfinished_runs import finish_killed_runs
+from schemaman.spark.streaming.column_parts import add_parts
 from schemaman.spark.streaming.migration_state import MigrationState
 from schemaman.spark.streaming.newest_version import NEW_TABLE, block_by_plan
 from schemaman.spark.streaming.sink_table import Blocked, Ready
@@ -86,7 +87,7 @@ def choose_table(state: MigrationState) -> MigrationState:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
     state = replace(state, tables=tables)
     if place.table is not None and not place.is_newest:
-        return state.stop(_use_earlier_table(state, place, place.table))
+        return _use_earlier_table(state, place, place.table)
     end = _find_due_end(state, place)
     if end is not None:
         begun = begin_successor(state, end, place)
@@ -184,22 +185,34 @@ def begin_successor(
     return replace(begun, rows=replace(state.rows, holds_key=False), undropped="")
 
 
-def _use_earlier_table(state: MigrationState, place: RowPlace, table: LakeTableAt) -> Ready:
-    """A table that has a successor: its structure stays, and its rows come before those of later tables.
+def _use_earlier_table(state: MigrationState, place: RowPlace, table: LakeTableAt) -> MigrationState:
+    """A table that has a successor: its rows come before those of later tables.
 
-    A successor that was filled gets the rows that come late, too, once they are written.
+    Its structure stays, but for columns of texts beside those whose types do not hold a value. A successor
+    that was filled gets the rows that come late, too, once they are written.
     """
     later = place.list_later(state.rows.versions)
     following = state.tables[state.tables.index(table) + 1]
     if place.until is not None and read_record(following.lake.properties).is_filled:
         later |= {place.until}
-    return Ready(
-        table.lake,
-        proven=state.source.find_proven_renames(),
-        later=later,
-        keeps_both=state.source.keeps_both,
-        proves_keys=True,
-        place=place,
+    lake, steps = table.lake, state.steps
+    if state.rows.unfit:
+        context = state.source.at_address(table.address)
+        earlier = replace(state, context=context, lake=lake, history=place.cut_history(state.whole))
+        added = add_parts(earlier)
+        if added.is_stopped:
+            return added
+        lake, steps = added.lake or lake, added.steps
+    return state.stop(
+        Ready(
+            lake,
+            steps,
+            proven=state.source.find_proven_renames(),
+            later=later,
+            keeps_both=state.source.keeps_both,
+            proves_keys=True,
+            place=replace(place, table=LakeTableAt(table.address, lake)),
+        )
     )
 
 

@@ -18,9 +18,7 @@ from schemaman.errors import (
 from schemaman.history.open_renames import treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Refusal
-from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import LakeTableAt, find_first_address
 from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
 from schemaman.sink.key_sequence import NextKey
@@ -29,10 +27,11 @@ from schemaman.sink.preflight import refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.table_stages import Stage, run_stages
 from schemaman.spark.sql_errors import RAISED
+from schemaman.spark.streaming.column_parts import add_parts
 from schemaman.spark.streaming.kept_columns import keep_displaced, keep_dropped
 from schemaman.spark.streaming.migration_context import TableContext
 from schemaman.spark.streaming.migration_state import MigrationState, RowsToWrite
-from schemaman.spark.streaming.newest_version import migrate_to_newest, refuse_foreign_store
+from schemaman.spark.streaming.newest_version import migrate_to_newest
 from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import OVERTAKEN, Blocked, Ready
 from schemaman.spark.streaming.successors import begin_successor, choose_table
@@ -91,24 +90,6 @@ def _move_tables(state: MigrationState) -> MigrationState:
     moved = mover.move_tables(state.whole, address) if has_moved(state.whole) else ()
     whole = treat_as_additions(state.whole) if state.source.keeps_both else state.whole
     return replace(state, whole=whole, history=whole, steps=moved)
-
-
-def _split_columns(state: MigrationState) -> MigrationState:
-    """Add the columns that the table needs beside others."""
-    table, history = state.context, state.history
-    for _ in SPLIT_PLANS:
-        lake = state.lake
-        if lake is None or not table.splits_columns or refuse_foreign_store(table, lake):
-            break
-        recipes = table.make_recipes(migration_source(split_columns(history, lake)))
-        plan = plan_split(recipes, history, lake, state.rows.unfit, has_rows=True)
-        if plan is None:
-            break
-        outcome = table.apply_plan(plan)
-        if isinstance(outcome, Blocked):
-            return state.stop(outcome)
-        state = state.add(outcome)
-    return replace(state, history=split_columns(history, state.lake))
 
 
 def _migrate(state: MigrationState) -> MigrationState:
@@ -195,7 +176,7 @@ def _rekey(state: MigrationState, ready: Ready) -> Ready | Blocked | UnprovenKey
 
 _STAGES: Mapping[Stage, Callable[[MigrationState], MigrationState]] = {
     "choose-table": choose_table,
-    "split-columns": _split_columns,
+    "split-columns": add_parts,
     "keep-dropped": keep_dropped,
     "migrate": _migrate,
     "keep-displaced": keep_displaced,

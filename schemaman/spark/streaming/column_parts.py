@@ -1,0 +1,30 @@
+"""Add the columns that a table needs beside others: for values of another type, or that only a text holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
+from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import split_columns
+from schemaman.spark.streaming.migration_state import MigrationState
+from schemaman.spark.streaming.newest_version import refuse_foreign_store
+from schemaman.spark.streaming.sink_table import Blocked
+
+
+def add_parts(state: MigrationState) -> MigrationState:
+    """Add the columns that the table needs beside others."""
+    table, history = state.context, state.history
+    for _ in SPLIT_PLANS:
+        lake = state.lake
+        if lake is None or not table.splits_columns or refuse_foreign_store(table, lake):
+            break
+        recipes = table.make_recipes(migration_source(split_columns(history, lake)))
+        plan = plan_split(recipes, history, lake, state.rows.unfit, has_rows=True)
+        if plan is None:
+            break
+        outcome = table.apply_plan(plan)
+        if isinstance(outcome, Blocked):
+            return state.stop(outcome)
+        state = state.add(outcome)
+    return replace(state, history=split_columns(history, state.lake))
