@@ -326,7 +326,7 @@ def _text(told: Cell, there: object, type: str) -> bool:
         case bool():
             return False
         case float():
-            return told == _float(there)
+            return _floating(told, _float(there), type)
         case int() | Decimal():
             try:
                 return Decimal(there) == Decimal(told)
@@ -335,11 +335,37 @@ def _text(told: Cell, there: object, type: str) -> bool:
         case timedelta():
             return _clock(there) == told or _span(there) == told
         case dict() | tuple():
-            return _parse(there) == json.loads(json.dumps(told, default=str))
+            return _is_document(told, _parse(there))
         case Beyond():
-            return str(told.raw) == there or ("infinity" in there and told.raw in _INFINITE)
+            return str(told.raw) == there or _is_beyond(told, there)
         case _:
             return False
+
+
+def _is_document(told: Cell, there: object) -> bool:
+    """Whether a document of JSON holds what was told; a day or moment that Python cannot hold is text."""
+    match told, there:
+        case tuple(), list():
+            return len(told) == len(there) and all(map(_is_document, told, there))
+        case Beyond(), str():
+            return _is_beyond(told, there)
+        case _:
+            return bool(there == json.loads(json.dumps(told, default=str)))
+
+
+def _is_beyond(told: Beyond, there: str) -> bool:
+    if told.raw in _INFINITE:
+        return there.removeprefix("-") == "infinity"
+    return told.what == "date" and isinstance(told.raw, int) and there == _spell_day(told.raw)
+
+
+def _spell_day(days: int) -> str:
+    """A day since 1970 in ISO 8601, whatever its year; the calendar repeats itself every 146097 days."""
+    cycles, rest = divmod(days, 146_097)
+    day = date(1970, 1, 1) + timedelta(days=rest)
+    year = day.year + 400 * cycles
+    sign = "-" if year < 0 else "+" if year > 9999 else ""
+    return f"{sign}{abs(year):04}-{day:%m-%d}"
 
 
 def _float(text: str) -> float | None:
@@ -360,7 +386,7 @@ def _parse(text: str) -> object:
 
 _INFINITE = {
     9223372036825200000, 9223372036854775807, -9223372036832400000, -622191234,
-    "-292275055-05-16T23:00:00Z",
+    9223372036825200, -9223372036832400, "-292275055-05-16T23:00:00Z",
 }  # fmt: skip
 """How infinity travels. Source: pgjdbc `PGStatement.DATE_POSITIVE_INFINITY`, and what 1.4 to 3.6 sent."""
 

@@ -338,6 +338,12 @@ def test_what_nobody_told_is_no_null() -> None:
         ((date(2002, 8, 7),), '["2002-08-07"]', "STRING", True),
         ((date(2002, 8, 7),), "{2002-08-08}", "STRING", False),
         (0.5, "a word", "STRING", False),
+        (float("nan"), "nan", "STRING", True),
+        (float("nan"), "inf", "STRING", False),
+        (Beyond("timestamp", -9223372036832400), "-infinity", "STRING", True),
+        ((Beyond("date", 6585322), date(2002, 8, 7)), '["+20000-01-01","2002-08-07"]', "STRING", True),
+        ((Beyond("date", 6585322),), '["+20000-01-02"]', "STRING", False),
+        ((Beyond("date", -622191234), None), '["infinity",null]', "STRING", True),
     ],
 )
 def test_the_type_of_the_lake_says_what_a_cell_must_be(
