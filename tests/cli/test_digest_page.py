@@ -22,8 +22,8 @@ def fix(text: str) -> str:
     names = dict.fromkeys(re.findall(r"\brun ([0-9a-f]{12})\b", text))
     for number, name in enumerate(names, 1):
         text = text.replace(name, f"{number:012x}")
-    year = re.search(r"(\d{4}-\d\d-\d\d) [\d:.]+ UTC to", text)
-    now = re.compile(rf"(?:{year[1]}) [\d:.]+ UTC" if year else "$^")
+    days = re.search(r"(\d{4}-\d\d-\d\d) [\d:.]+ UTC to (\d{4}-\d\d-\d\d) ", text)
+    now = re.compile(rf"(?:{days[1]}|{days[2]}) [\d:.]+ UTC" if days else "$^")
     return re.sub(r"\b\d+\.\d s\b", "0.1 s", now.sub("2026-11-26 06:30:00 UTC", text))
 
 
