@@ -162,8 +162,6 @@ class TableWriter:
             **{p: reason for p, reason in found.unwritable.items() if p not in written},
             **{p: reason for records, reason in lacking.items() for p in records},
         }
-        if unwritable and self._is_in_table(batch):
-            unwritable = {}  # they went into quarantine before the commit, and may have left it since
         if unwritable:
             quarantine(unwritable)
         rows = found.count - len(lacking)
@@ -283,11 +281,6 @@ class TableWriter:
         if not known:
             found += rows.where(F.col(helpers.alone)).select(helpers.places).collect()
         return {_read_records(row[0]): OTHER_ROW for row in found}
-
-    def _is_in_table(self, batch: StreamBatch | None) -> bool:
-        """Whether the table contains this very batch."""
-        name, format = self._follower.name, self._follower.target.format
-        return batch is not None and self._stamps.find_state(self._spark, format, name, batch) == "written"
 
     def _find_written(self, found: StagedRows, *, waited: bool) -> set[TopicOffset]:
         """The records that name no row of the table, and whose change it has already."""
