@@ -546,3 +546,19 @@ def test_a_split_column_that_is_renamed_on_proof_takes_its_newest_part_along(lak
     assert alive(lake) == [
         {"id": 1, "p": 5, "z": "z"}, {"id": 2, "cost": "six", "z": "z"}, {"id": 3, "cost": "three", "z": "z"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize(("at", "expected"), [(2, ([], [7, 8])), (3, ([1, 2], [7, None, 8]))])
+def test_a_truncate_is_in_the_table_of_its_time_wherever_batches_end(
+    lake: MemorySink, size: int, at: int, expected: tuple[list[int], list[int | None]]
+) -> None:
+    records = [told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})]
+    records += [keyless(3 if at == 2 else 2, {"id": 7, "n": 1}), keyless(4, {"id": 8, "n": 2})]
+    records.insert(at, row_event({"id": INT, "n": INT}, "t", None, offset=at))
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    keyed, log = lake.lake()
+    assert ([row["id"] for row in alive_in(keyed)], [row["id"] for row in log.rows]) == expected
+    assert lake.withheld() == {}

@@ -359,7 +359,8 @@ class MemorySink:
         self.notes += brought.notes
         self.plans |= {} if brought.waiting is None else {follower.lake_table: brought.waiting}
         said, why = decide_truncate(self.policy, follower)
-        if said == "stop" and to.key and any(row["op"] == "t" for row in (*waiting.values(), *rows)):
+        truncates = [row for row in (*waiting.values(), *rows) if row["op"] == "t" and to.key]
+        if said == "stop" and not all(_is_later_truncate(row, to) for row in truncates):
             self.stopped.add(follower.lake_table)
             self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
             return
@@ -403,14 +404,19 @@ class MemorySink:
     ) -> tuple[list[dict[str, Any]], set[TopicOffset]]:
         """The rows without the TRUNCATEs that the policy does not let through, and those that are kept."""
         said, why = decide_truncate(self.policy, follower)
+        later = {_place(row): row for row in rows if _is_later_truncate(row, to)}
+        if later:
+            self._keep(follower, later, lambda _: OTHER_TABLE)
+            rows = [row for row in rows if _place(row) not in later]
         truncates = {_place(row): row for row in rows if row["op"] == "t" and to.key}
         if said == "empty" or not truncates:
-            return rows, set()
+            return rows, set(later)
         if said == "leave":
             self.left |= dict.fromkeys(truncates, why)
         else:
             self._keep(follower, truncates, lambda _: why)
-        return [row for row in rows if _place(row) not in truncates], truncates.keys() - self.left.keys()
+        passed = [row for row in rows if _place(row) not in truncates]
+        return passed, {*later, *(truncates.keys() - self.left.keys())}
 
     def _write(
         self,
@@ -562,3 +568,9 @@ def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:
 
 def _place(row: Mapping[str, Any]) -> TopicOffset:
     return row["topic"], row["partition"], row["offset"]
+
+
+def _is_later_truncate(row: Mapping[str, Any], to: RowMap) -> bool:
+    """Whether a row is a TRUNCATE from the time of a later lake table than a keyed one."""
+    is_later = to.versions is not None and row["version"] is not None and row["version"] >= to.versions.stop
+    return row["op"] == "t" and bool(to.key) and is_later

@@ -651,21 +651,45 @@ class _BatchRun:
         """
         if changes.truncated is None or not writer.has_key:
             return changes, "", 0
+        changes, kept = self._keep_later_truncates(sink_table, writer, changes)
+        if changes.truncated is None:
+            return changes, "", kept
         action, reason = decide_truncate(self.sink._policy, sink_table)
         without = replace(changes, truncated=None)
         match action:
             case "empty":
-                return changes, "", 0
+                return changes, "", kept
             case "leave":
-                return without, reason, 0
+                return without, reason, kept
             case "set-aside":
-                waiting = changes.rows.select_truncates().give_reason(reason)
-                self._quarantine_rows(waiting, sink_table)
-                return without, "", waiting.count()
+                mine = self._select_truncates(writer, changes)
+                self._quarantine_rows(mine.rows.give_reason(reason), sink_table)
+                return without, "", kept + mine.count
             case "stop":
                 raise TableTruncated(reason)
             case _:
                 assert_never(action)
+
+    def _keep_later_truncates(
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
+    ) -> tuple[TableChanges, int]:
+        """Keep the TRUNCATEs from the time of a later lake table for it, as rows of that time.
+
+        Returns the changes with the newest of the other ones, and how many are kept.
+        """
+        later = self._select_truncates(writer, changes, later=True)
+        if not later.count:
+            return changes, 0
+        self._quarantine_rows(later.rows.give_reason(OTHER_TABLE), sink_table)
+        return replace(changes, truncated=self._select_truncates(writer, changes).truncated), later.count
+
+    def _select_truncates(
+        self, writer: TableWriter, changes: TableChanges, *, later: bool = False
+    ) -> TableChanges:
+        """The TRUNCATEs from the time of a writer's lake table, or from a later one's."""
+        truncates = replace(changes, rows=changes.rows.select_truncates())
+        numbers = writer.list_later_versions(changes.versions)
+        return _select_versions(truncates, format_table(writer.sink_table.table), numbers, others=not later)
 
     def _make_writer(self, sink_table: SinkTable, outcome: Ready) -> TableWriter:
         history, stamps = self.histories[sink_table.table], self.sink._stamps

@@ -5,7 +5,7 @@ Law: a batch that was written already is not written again; a table's batch is o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -129,6 +129,11 @@ class TableWriter:
     def has_key(self) -> bool:
         """Whether rows are merged by a key; without a key each record is appended, also a TRUNCATE."""
         return bool(self._row_map.key)
+
+    def list_later_versions(self, versions: Collection[int]) -> frozenset[int]:
+        """List the versions, of these, whose rows go into a later lake table of the source."""
+        own = self._row_map.versions
+        return frozenset() if own is None else frozenset(v for v in versions if v >= own.stop)
 
     def write_changes(
         self,
