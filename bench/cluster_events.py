@@ -58,6 +58,7 @@ def write_files(folder: Path, megabytes: int, files: int, topics: int, partition
             rest = bounds[number + 1] - bounds[number]
             while rest:
                 batch = [next(rows) for _ in range(min(rest, _ROW_GROUP))]
+                # a row has values of several types, and this one is bytes
                 written += sum(len(row["value"]) for row in batch)  # type: ignore[arg-type]
                 writer.write_table(arrow.Table.from_pylist(batch, SCHEMA))
                 rest -= len(batch)

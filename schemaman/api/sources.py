@@ -147,8 +147,9 @@ def read_sources(
     progress = ReadingProgress(sum(sizes) if all(sizes) else 0, workspace.messages.progress)
     watch = watch or ReadingWatch()
     watch.metrics.lag = sources.unread
+    reading = _Reading(workspace, registry, sources, progress, watch)
     for schemas, found in _group_by_registry(sources.schema_registry, sources.found):
-        done += _read_group(workspace, registry, sources, found, schemas, progress, watch)
+        done += _read_group(reading, found, schemas)
     for source in sources.on_spark:
         of_source = _read_on_spark(workspace, registry, sources, source)
         if isinstance(source, Folder):
@@ -279,29 +280,25 @@ def _count_sizes(records: Iterator[Record], count_bytes: Callable[[int], None]) 
         yield record
 
 
-def _read_group(
-    workspace: Workspace,
-    registry: Registry,
-    sources: RecordSources,
-    found: Sequence[FoundSource],
-    schemas: AnyRegistry,
-    progress: ReadingProgress,
-    watch: ReadingWatch,
-) -> Summary:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read into a store, and what watches it."""
+
+    workspace: Workspace
+    registry: Registry
+    sources: RecordSources
+    progress: ReadingProgress
+    watch: ReadingWatch
+
+
+def _read_group(reading: _Reading, found: Sequence[FoundSource], schemas: AnyRegistry) -> Summary:
     """Read sources that share a schema registry, with the engine that was chosen."""
-    if sources.engine == "spark":
-        return _read_group_on_spark(workspace, registry, sources, found, schemas, watch)
-    return _read_group_here(workspace, registry, sources, found, schemas, progress, watch)
+    read = _read_group_on_spark if reading.sources.engine == "spark" else _read_group_here
+    return read(reading, found, schemas)
 
 
-def _read_group_on_spark(
-    workspace: Workspace,
-    registry: Registry,
-    sources: RecordSources,
-    found: Sequence[FoundSource],
-    schemas: AnyRegistry,
-    watch: ReadingWatch,
-) -> Summary:
+def _read_group_on_spark(reading: _Reading, found: Sequence[FoundSource], schemas: AnyRegistry) -> Summary:
+    workspace, registry, sources, watch = reading.workspace, reading.registry, reading.sources, reading.watch
     if sources.topic is not None:
         raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
     on_disk = [source for source in found if isinstance(source, files.File)]
@@ -333,15 +330,10 @@ def _read_group_on_spark(
     return done
 
 
-def _read_group_here(
-    workspace: Workspace,
-    registry: Registry,
-    sources: RecordSources,
-    found: Sequence[FoundSource],
-    schemas: AnyRegistry,
-    progress: ReadingProgress,
-    watch: ReadingWatch,
-) -> Summary:
+def _read_group_here(reading: _Reading, found: Sequence[FoundSource], schemas: AnyRegistry) -> Summary:
+    workspace, registry, sources = reading.workspace, reading.registry, reading.sources
+    progress, watch = reading.progress, reading.watch
+
     def count_bytes(number: int) -> None:
         progress.count_bytes(number)
         watch.metrics.count_bytes(number)
@@ -352,9 +344,7 @@ def _read_group_here(
     prober = Prober(build_reading(known_schemas, forms))
     for source in found:
         if isinstance(source, files.File) and _is_shared(sources, source):
-            of_source = _read_in_processes(
-                workspace, registry, sources, source, known_schemas, progress, watch
-            )
+            of_source = _read_in_processes(reading, source, known_schemas)
         else:
             opened = _open_records(workspace, registry, sources, source, count_bytes, known_schemas)
             records = watch.count_records(progress.count_records(opened))
@@ -374,24 +364,18 @@ def _is_shared(sources: RecordSources, file: files.File) -> bool:
     return reading_processes.is_divisible(file)
 
 
-def _read_in_processes(
-    workspace: Workspace,
-    registry: Registry,
-    sources: RecordSources,
-    file: files.File,
-    schemas: SchemaLookup,
-    progress: ReadingProgress,
-    watch: ReadingWatch,
-) -> Summary:
+def _read_in_processes(reading: _Reading, file: files.File, schemas: SchemaLookup) -> Summary:
+    workspace, sources, watch = reading.workspace, reading.sources, reading.watch
+
     def count_part(size: int, records: int) -> None:
-        progress.count_part(size, records)
+        reading.progress.count_part(size, records)
         watch.metrics.count_bytes(size)
 
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
-    intake = Intake(registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
+    intake = Intake(reading.registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
     limit, known = workspace.settings.record_limit.value, intake.known.load_hashes()
-    reading = reading_processes.RangeReading(file, sources.topic, limit, known, schemas, forms)
-    parts = reading_processes.read_in_processes(reading, sources.jobs, count_part)
+    ranges = reading_processes.RangeReading(file, sources.topic, limit, known, schemas, forms)
+    parts = reading_processes.read_in_processes(ranges, sources.jobs, count_part)
     return intake.enter_all(parts, progress=watch.end_chunk)
 
 

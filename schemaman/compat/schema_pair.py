@@ -157,7 +157,7 @@ def _add_refusals(
         INCOMPATIBLE, table, next(iter(places)) if len(places) == 1 else (), *described,
         f"Avro cannot read {WAYS[tuple(causes)]}: {next(iter(words))}",
         dict.fromkeys(causes, "break"),
-        fixes=("give the field a default, or keep the old field beside the new one",),
+        fixes=("give the field a default, or keep the old field and add the new one",),
         evidence=tuple(words),
     )  # fmt: skip
     families = {rule.name: rule.family for rule in RULES.load_all()}

@@ -130,7 +130,7 @@ def prove_schema(data: bytes) -> tuple[bytes, JsonObject] | None:
 
 @lru_cache(maxsize=64)
 def parse_schema(prefix: bytes) -> JsonObject:
-    """Parse the schema in the leading bytes that `prove_schema` returned; nobody may change it.
+    """Parse the schema in the leading bytes that `prove_schema` returned; it must not be changed.
 
     It takes ten times the memory of its bytes, so few are kept.
     """

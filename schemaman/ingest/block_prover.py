@@ -174,10 +174,11 @@ class BlockProver:
         start = lines.find_begin(begin)
         lane = self._lane
         if lane is not None and batch.topic and lane.next != batch.first + batch.number - 1 + begin:
-            self._end(lane)  # what stands between is no record
+            self._end(lane)  # the bytes between are no record
             lane = None
         for at in range(begin, len(ends)):
             end = ends[at]
+            # lanes of lines have bytes as their head; a check of each would serve the type checker alone
             if lane is None or not starts_with(lane.head, start):  # type: ignore[arg-type]
                 lane = self._find_lane(batch, block, start, end, at)
                 if lane is None:
@@ -485,7 +486,7 @@ def _match_known_row(offset: int) -> MatchLine:
 
 
 def _match_key(form: ProbeForm | None) -> Callable[[bytes | None], bool]:
-    """Makes the function that matches keys of a form; None stands for null keys."""
+    """Makes the function that matches keys of a form; None is for null keys."""
     if form is None or form.behind is None:
         return lambda key: key is None
     prefix, size, match_behind = form.prefix, form.size, form.behind.match

@@ -169,7 +169,7 @@ def find_files(source: str) -> tuple[File, ...]:
 
 
 def _find_remote_files(address: str) -> tuple[File, ...]:
-    """Finds the files at an address, as `find_files` does, without an export of a registry beside them."""
+    """Find the files at an address as `find_files` does, without an export of a registry."""
     names = list_addresses(address)
     if address in names:
         found = [address]

@@ -58,7 +58,7 @@ def find_place(path: Path) -> SinkPlace | None:
 
 
 def name_keys(name: str) -> str | None:
-    """Returns the name of the file of keys beside a file of values; None if its format has no such file."""
+    """Returns the name of the file with the keys of a file of values; None if its format has no such file."""
     keys = _KEYS.sub(".keys", name, count=1)
     return None if keys == name else keys
 

@@ -360,7 +360,7 @@ class Policy:
         return self.find_ruling("rename-proven", table, *targets).level in ("auto", "approve", "ignore")
 
     def keeps_both(self, table: str, *targets: str) -> bool:
-        """Whether the lake has both columns of a suspected rename while nobody has answered.
+        """Whether the lake has both columns of a suspected rename that is not answered.
 
         Where dropped columns are dropped from the lake, none is kept: the question then waits for its answer.
         """

@@ -18,7 +18,7 @@ HEADER_SECONDS = 20.0
 BODY_SECONDS = 60.0
 """How long the body of a request may take."""
 _LARGEST_HEADERS = 64 << 10
-"""Bytes of the line and the headers of a request, or of what stands behind its last chunk."""
+"""Bytes of the line and the headers of a request, or of what follows its last chunk."""
 
 _Base: Any = HttpToolsProtocol
 

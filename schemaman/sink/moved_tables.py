@@ -245,7 +245,7 @@ class TableMover:
         return () if free is None else self._move(migration_source(history), lake, (address, free), turn)
 
     def _move_home(self, lake: LakeTable, address: str) -> tuple[str, ...]:
-        """Move a table that stands under the name of another source to its own name, if that is free.
+        """Move a table that has the name of another source to its own name, if that is free.
 
         A job that slept for longer than its turn, and was killed then, left it there.
         """

@@ -287,7 +287,7 @@ class SchemaRegistry:
             return tuple(VersionedSchema(*found) for found in rows.list_schemas(wanted, latest_only))
 
     def list_aliases(self, prefix: str = f":{ALL_CONTEXTS}:") -> tuple[tuple[SubjectName, SubjectName], ...]:
-        """List the aliases that begin with a prefix, each with the subject that it stands for."""
+        """List the aliases that begin with a prefix, each with its subject."""
         wanted = _make_filter(prefix, self.context, False, 0, None)
         with self._store.reading_subjects() as rows:
             found = list_aliases(rows)

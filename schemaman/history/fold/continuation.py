@@ -222,7 +222,7 @@ def _is_plain(observation: Observation) -> bool:
 
 
 def _is_later(checkpoint: FoldCheckpoint, before: TableHistory, observation: Observation) -> bool:
-    """Whether an observation lies behind all that is settled, and shows nothing that decides about it."""
+    """Whether an observation is later than all that is settled, and shows nothing that decides about it."""
     o, c = observation, checkpoint
     release = (before.epochs[-1].connector, before.epochs[-1].connector_version)
     end = next((e for e in c.partitions if (e.topic, e.partition) == _find_partition(o)), None)

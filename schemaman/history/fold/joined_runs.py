@@ -42,7 +42,7 @@ def continue_joined(
     fresh: Sequence[Observation],
     find_connector: FindConnector,
 ) -> Continuation | None:
-    """Go on with joined runs; None if a record lies before the end of its partition."""
+    """Go on with joined runs; None if a record is before the end of its partition."""
     ends = {(end.topic, end.partition): end.offset for end in checkpoint.partitions}
     if any(o.first.offset <= ends.get((o.first.topic, o.first.partition), -1) for o in fresh):
         return None

@@ -52,7 +52,7 @@ class KeptSubjects:
         """The order at the moment that a transaction sees; None if the database itself is as quick.
 
         Reading the order costs as much as some deep pages. It is read for the second deep page of a revision,
-        since between registrations nobody may ask for another one.
+        since between registrations there may be no other one.
         """
         if wanted.offset < _DEEP or (wanted.context is None and wanted.prefix):
             return None

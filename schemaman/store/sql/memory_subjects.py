@@ -30,7 +30,7 @@ class MemorySubjects:
         METADATA.create_all(self._engine, tables=SUBJECT_TABLES)
 
     def find_revision(self) -> object | None:
-        """The last change: nobody else writes here."""
+        """The last change: only this process writes here."""
         return self.last_subject_change
 
     def read_revision(self) -> object:
