@@ -1,7 +1,8 @@
 """Tables that may be other ones under a new name, where the source states no rename: a question for people.
 
 Laws: a pair is asked about only if neither table may belong to another pair. Nothing happens before the
-answer.
+answer. A table that moved to another schema and back is asked about, too: rows that it got there, or lost,
+came under that name alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from shlex import quote
 
+from schemaman.debezium.inference import NULL_ONLY
+from schemaman.debezium.records import Coordinates
 from schemaman.history.decisions import TableRename
 from schemaman.history.open_questions import OpenQuestion, list_open_questions
 from schemaman.history.versions import SchemaVersion, TableHistory
@@ -19,6 +22,8 @@ def list_table_questions(
     histories: Sequence[TableHistory], answers: Sequence[TableRename] = ()
 ) -> tuple[OpenQuestion, ...]:
     """Ask of each table that began with the structure of another one after whose last record it came.
+
+    And of each table that may have had another schema for a time.
 
     `histories` are with decisions; `answers` are those about tables.
     """
@@ -35,19 +40,34 @@ def list_table_questions(
         if _may_be_renamed(old, new) and (str(old.table), str(new.table)) not in answered
     ]
     olds, news = Counter(old.table for old, _ in pairs), Counter(new.table for _, new in pairs)
-    found = []
-    for old, new in pairs:
-        if olds[old.table] == news[new.table] == 1:
-            names = f"{quote(str(old.table))} {quote(str(new.table))}"
-            found.append(
-                OpenQuestion(
-                    str(new.table),
-                    f"whether the table {old.table} became {new.table}",
-                    (f"schemaman decide rename-table {names}",),
-                    f"schemaman decide not-rename-table {names}",
-                )
-            )
+    found = [
+        _make_question(old, new, f"whether the table {old.table} became {new.table}")
+        for old, new in pairs
+        if olds[old.table] == news[new.table] == 1
+    ]
+    stays = [
+        (there, home)
+        for there in histories
+        for home in histories
+        if (str(there.table), str(home.table)) not in answered and _may_have_stayed(there, home)
+    ]
+    homes = Counter(there.table for there, _ in stays)
+    found += [
+        _make_question(there, home, f"whether the table {home.table} was {there.table} for a time")
+        for there, home in stays
+        if homes[there.table] == 1
+    ]
     return tuple(found)
+
+
+def _make_question(old: TableHistory, new: TableHistory, what: str) -> OpenQuestion:
+    names = f"{quote(str(old.table))} {quote(str(new.table))}"
+    return OpenQuestion(
+        str(new.table),
+        what,
+        (f"schemaman decide rename-table {names}",),
+        f"schemaman decide not-rename-table {names}",
+    )
 
 
 def list_questions(
@@ -84,12 +104,40 @@ def _has_same_columns(one: SchemaVersion, other: SchemaVersion) -> bool:
 
 def _may_be_renamed(old: TableHistory, new: TableHistory) -> bool:
     """Whether a table began where another one of the same columns and key had no record any more."""
-    if old.table == new.table or not old.versions or not new.versions or old.has_ended:
+    if not _may_be_one(old, new) or any(alias.kind == "table" for alias in new.aliases):
         return False
-    if any(alias.kind == "table" for alias in new.aliases):
-        return False
+    return _is_before(old.last_record, new.versions[0].at)
+
+
+def _may_be_one(old: TableHistory, new: TableHistory) -> bool:
     one, other = old.table, new.table
-    if (one.stream, one.server, one.database) != (other.stream, other.server, other.database):
+    if one == other or not old.versions or not new.versions or old.has_ended:
         return False
-    last, first = old.last_record.position, new.versions[0].at.position
-    return last.kind == first.kind != "none" and last.rank < first.rank
+    return (one.stream, one.server, one.database) == (other.stream, other.server, other.database)
+
+
+def _may_have_stayed(there: TableHistory, home: TableHistory) -> bool:
+    """Whether one table may have had the schema of another one for a time, amid the life of that one.
+
+    Both have one name, and the first columns of the stay are those of the table at home before it.
+    """
+    if there.table.table != home.table.table or not _may_be_one(there, home) or home.has_ended:
+        return False
+    began = there.versions[0]
+    before = [v for v in home.versions if _is_before(v.at, began.at)]
+    if not before or not _is_before(there.last_record, home.last_record):
+        return False
+    return len({v.incarnation for v in home.versions}) == 1 and _may_have_same_columns(before[-1], began)
+
+
+def _may_have_same_columns(one: SchemaVersion, other: SchemaVersion) -> bool:
+    """Whether columns are the same as far as documents show their types: a null has none."""
+    return one.schema.names == other.schema.names and all(
+        a.type == b.type or NULL_ONLY in (a.type, b.type)
+        for a, b in zip(one.schema.columns, other.schema.columns, strict=True)
+    )
+
+
+def _is_before(one: Coordinates, other: Coordinates) -> bool:
+    a, b = one.position, other.position
+    return a.kind == b.kind != "none" and a.rank < b.rank

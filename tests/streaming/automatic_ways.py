@@ -76,6 +76,12 @@ def _same_table(store: SqlStore) -> Decisions:
     return Decisions(table_renames=(TableRename(tables["b"], tables["a"]),))
 
 
+def _stayed(store: SqlStore) -> Decisions:
+    """A person says that the table had another schema for a time."""
+    home, there = sorted(map(str, store.tables()), reverse=True)
+    return Decisions(table_renames=(TableRename(home, there),))
+
+
 def _ints(offset: int, row: dict[str, int | None], op: str = "c") -> Record:
     nodes = {name: node("int32", optional=name != "id") for name in row}
     return row_event(nodes, op, row, offset=offset)
@@ -222,6 +228,15 @@ WAYS: dict[str, Way] = {
             Batch([_event("b", 5, 2, "new", "u"), _event("b", 6, 3, "b3", "d"), _event("b", 7, 9, "b9")]),
             Batch([_event("b", 8, 8, "b8")], _same_table),
             Batch([_event("b", 9, 1, "b1", "d")], _same_table),
+        )
+    ),
+    "tables united after a stay": Way(
+        (
+            Batch([_event("t", n, n, f"t{n}") for n in range(1, 4)]),
+            Batch([_event("t", 5, 5, "t5", schema="aside"), _event("t", 6, 6, "t6", schema="aside")]),
+            Batch([_event("t", 7, 7, "t7")]),
+            Batch([_event("t", 8, 8, "t8")], _stayed),
+            Batch([_event("t", 9, 5, "t5", "d")], _stayed),
         )
     ),
     "JSON without types": Way(

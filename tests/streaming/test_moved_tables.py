@@ -11,6 +11,7 @@ import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Confirmation, Decisions, TableRename, format_coordinates
+from schemaman.history.table_renames import list_table_questions
 from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.row_columns import DELETED
 from schemaman.sink.waiting_records import find_command
@@ -171,10 +172,9 @@ def test_a_path_whose_source_was_made_anew_gets_a_successor_and_a_renamed_one_it
     }
 
 
-def _event(table: str, offset: int, id: int, value: str, op: str = "c") -> Record:
-    return row_event(
-        {"id": node("int32"), "v": node("string")}, op, {"id": id, "v": value}, offset=offset, table=table
-    )
+def _event(table: str, offset: int, id: int, value: str, op: str = "c", **source: object) -> Record:
+    fields, row = {"id": node("int32"), "v": node("string")}, {"id": id, "v": value}
+    return row_event(fields, op, row, offset=offset, table=table, **source)
 
 
 def test_rows_of_two_tables_come_together_once_a_person_says_that_they_are_one(source: Source) -> None:
@@ -203,6 +203,58 @@ def test_a_table_that_went_on_beside_the_other_one_is_not_taken_over(source: Sou
     assert (lake.withheld(), lake.stopped) == ({}, set())
     assert any("gives 1, not 0" in note for note in lake.notes)
     assert _read(lake.tables["ice.raw.`shop.public.b`"].read()).keys() == {2, 8}
+
+
+def _stay(*there: Record) -> list[Record]:
+    """A table that has another schema for a time."""
+    return [*(_event("t", n, n, f"t{n}") for n in (1, 2, 3)), *there, _event("t", 9, 9, "t9")]
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_table_that_was_in_another_schema_for_a_time_takes_its_rows_of_then(
+    source: Source, size: int
+) -> None:
+    lake = source.lake
+    records = _stay(_event("t", 4, 4, "t4", schema="aside"), _event("t", 5, 5, "t5", schema="aside"))
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    histories = [h for h in map(lake.store.history, lake.store.tables()) if h is not None]
+    (asked,) = list_table_questions(histories)
+    assert asked.text == "whether the table srv.shop.public.t was srv.shop.aside.t for a time"
+    assert asked.commands == ("schemaman decide rename-table srv.shop.aside.t srv.shop.public.t",)
+    lake.decisions = Decisions(table_renames=(TableRename("srv.shop.public.t", "srv.shop.aside.t"),))
+    assert list_table_questions(histories, lake.decisions.table_renames) == ()
+    lake.take([_event("t", 10, 2, "t2", "d")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert _read(lake.tables["ice.raw.`shop.public.t`"].read()).keys() == {1, 3, 4, 5, 9}
+
+
+def test_rows_of_a_stay_in_another_schema_are_not_mixed_with_older_ones(source: Source) -> None:
+    lake = source.lake
+    for record in _stay(_event("t", 4, 1, "new", "u", schema="aside")):
+        lake.take([record])
+    lake.decisions = Decisions(table_renames=(TableRename("srv.shop.public.t", "srv.shop.aside.t"),))
+    lake.take([_event("t", 10, 10, "t10")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert any("gives 1, not 0" in note for note in lake.notes)
+    assert _read(lake.tables["ice.raw.`shop.public.t`"].read())[1] == "t1"
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [_event("t", 1, 1, "a"), _event("u", 2, 1, "a", schema="aside"), _event("t", 3, 1, "a")],
+        [_event("t", 1, 1, "a"), _event("t", 2, 1, "a", schema="aside"), _event("t", 3, 1, "a"),
+         _event("t", 4, 1, "a", schema="aside")],
+        [_event("t", 1, 1, "a"), row_event({"id": node("int32")}, "c", {"id": 1}, offset=2, schema="aside"),
+         _event("t", 3, 1, "a")],
+    ],
+    ids=["another name", "lives on", "other columns"],
+)  # fmt: skip
+def test_no_question_is_asked_of_a_table_that_is_another_one(source: Source, records: list[Record]) -> None:
+    source.lake.take(records)
+    store = source.lake.store
+    assert list_table_questions([h for h in map(store.history, store.tables()) if h is not None]) == ()
 
 
 def _exchange_twice(source: Source) -> None:

@@ -447,11 +447,11 @@ class MemoryLake:
             return ((count_joined(self._named, statement),),)
         if " LEFT ANTI JOIN " in statement:
             return ((len(self._list_missing(*self._find_joined(statement))),),)
-        found = re.fullmatch(rf"SELECT count.* FROM ({_PATH}) WHERE .*min\(.*FROM ({_PATH})\)", statement)
+        found = re.match(
+            rf"SELECT count.* FROM ({_PATH}) AS o LEFT JOIN ({_PATH}) AS n ON .*min\(", statement
+        )
         if found:
-            there, here = (self._named(name).rows.values() for name in found.groups())
-            first = min((row[ORDER] for row in here if row[ORDER]), default="")
-            return ((sum(row[ORDER] > first for row in there) if first else 0,),)
+            return ((_count_newer(*(self._named(name).rows for name in found.groups())),),)
         found = re.search(rf"FROM ({_PATH})", statement)
         assert found, statement
         return self._named(found[1]).query(statement)
@@ -478,6 +478,14 @@ class MemoryLake:
 
     def _find_address(self, name: str) -> str:
         return self.addresses.get(name, _parts(name)[-1])
+
+
+def _count_newer(there: Mapping[Any, dict[Any, Any]], here: Mapping[Any, dict[Any, Any]]) -> int:
+    """The rows that are newer than the first row here; where that is the first of all, than theirs here."""
+    orders = [{key: row[ORDER] for key, row in rows.items() if row[ORDER]} for rows in (there, here)]
+    first, last = (min(found.values(), default="") for found in orders)
+    bounds = orders[1] if last < first else dict.fromkeys(orders[0], last)
+    return sum(order > bounds[key] for key, order in orders[0].items() if bounds.get(key))
 
 
 class MemoryJournal:

@@ -1,7 +1,8 @@
 """Two lake tables that turned out to be those of one source table: the later one takes the earlier rows.
 
 A rename of the table was answered after both had rows. Laws: a row that was written under the later name
-keeps what it has, also if it was deleted there. The earlier table stays as it is.
+keeps what it has, also if it was deleted there. The earlier table stays as it is. Where the later table is
+the older one, its source had the other name for a time: no row that both have may be newer there.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> 
     same = " AND ".join(f"o.{quote_name(name)} <=> n.{quote_name(name)}" for name in key)
     missing = f"FROM {there} AS o LEFT ANTI JOIN {here} AS n ON {same}"
     order = quote_name(ORDER)
-    overlap = f"SELECT count(*) FROM {there} WHERE {order} > (SELECT min({order}) FROM {here})"
+    first, began = (f"(SELECT min({order}) FROM {name})" for name in (here, there))
+    newer = f"o.{order} > {first} AND (o.{order} > n.{order} OR {began} < {first})"
+    overlap = f"SELECT count(*) FROM {there} AS o LEFT JOIN {here} AS n ON {same} WHERE {newer}"
     draft.add_step(
         Draft(
             (),
@@ -66,4 +69,4 @@ def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> 
     )
     recorded = replace(recorded, undo=undo.statement, before={"properties": {TAKEN_PROPERTY: had}})
     draft.add_step(recorded, set_on_table(draft.now, properties))
-    return "no row of the earlier table is newer than the first row of the later one"
+    return "no row of the earlier table is newer than the first row of the later one, or than that of its key"
