@@ -15,7 +15,7 @@ from schemaman.errors import UnreadableInput, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
 from schemaman.ingest.line_batches import Row, RowBatch, UnreadableItem, parse_items
 from schemaman.spark.record_columns import PLACE, list_rows, read_records
-from schemaman.spark.task_rows import build_row, forget_jars
+from schemaman.spark.task_rows import build_row, keep_modules, quicken_next_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,10 @@ class FrameScanner:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Scan the rows of a task."""
+        keep_modules()
         for taken in self.scan(batches):
             yield build_row(0, 0, taken)
-        forget_jars()
+        quicken_next_task()
 
     def scan(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart | None]:
         """Scan the rows, part by part; None if they must be sorted first."""
