@@ -14,7 +14,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
 from schemaman.ingest.line_batches import Row, RowBatch, UnreadableItem, parse_items
-from schemaman.spark.record_columns import PLACE, list_rows, read_records
+from schemaman.spark.record_columns import PLACE, list_rows, read_records, split_batch
 from schemaman.spark.task_rows import build_row, keep_modules, quicken_next_task
 
 
@@ -39,7 +39,7 @@ class FrameScanner:
 
     def scan(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart | None]:
         """Scan the rows, part by part; None if they must be sorted first."""
-        items = (item for batch in batches for item in _read_rows(batch))
+        items = (item for batch in batches for piece in split_batch(batch) for item in _read_rows(piece))
         rows = drop_repetitions(parse_items(items)) if self.is_sorted else items
         yield from read_segments(rows, self.known, build_reading(self.schemas, self.forms), size=CHUNK)
 
