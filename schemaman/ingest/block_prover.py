@@ -210,9 +210,13 @@ class BlockProver:
         touched: list[_Lane],
     ) -> int:
         block, bounds, keys, offsets = rows.block, rows.bounds, rows.keys, rows.offsets
-        lane = self._lane
-        for at in range(begin, len(offsets)):
+        lane, at = self._lane, begin
+        while at < len(offsets):
             place = (rows.topics[at], rows.partitions[at])
+            if rows.is_consecutive and lane is not None and lane.head == place:
+                at = _extend_lane(lane, rows, limit, at, cut, touched)
+                if at == len(offsets):
+                    break
             start, end = bounds[at], bounds[at + 1]
             if end - start > limit:
                 return at
@@ -233,6 +237,7 @@ class BlockProver:
             if lane.cut is not cut:
                 lane.cut = cut
                 touched.append(lane)
+            at += 1
         self._lane = lane
         return len(offsets)
 
@@ -505,6 +510,42 @@ def _match_row(
     if lane.match_key is not None and not lane.match_key(key):
         return None
     return lane.match(block, start, end)
+
+
+def _extend_lane(
+    lane: _Lane,
+    rows: ColumnRows,
+    limit: int,
+    begin: int,
+    cut: Callable[[int], LastRecord],
+    touched: list[_Lane],
+) -> int:
+    """Extend a lane by consecutive rows of its partition; return the number of the first unproven row."""
+    if lane.next != rows.offsets[begin]:
+        return begin
+    block, bounds, keys, match, match_key = rows.block, rows.bounds, rows.keys, lane.match, lane.match_key
+    has_value = None if lane.run is None else rows.has_value
+    texts, start, at = lane.texts, bounds[begin], begin
+    last = min(len(keys), begin + lane.limit - lane.next)
+    while at < last:
+        end = bounds[at + 1]
+        if end - start > limit or (has_value is not None and not has_value[at]):
+            break
+        if match_key is not None and not match_key(keys[at]):
+            break
+        found = match(block, start, end)
+        if found is None:
+            break
+        # texts of one layout have one type, which the type of `Texts` cannot express
+        if texts is not None and found[1] < texts:  # type: ignore[operator]
+            break
+        texts, start, at = found[1], end, at + 1
+    if at > begin:
+        lane.next, lane.texts, lane.at = lane.next + at - begin, texts, at - 1
+        if lane.cut is not cut:
+            lane.cut = cut
+            touched.append(lane)
+    return at
 
 
 def _cut_line(batch: LineBatch, lines: BlockLines, at: int) -> LastRecord:

@@ -302,6 +302,16 @@ class _RisingItems:
 
     def _find_end(self, rows: Sequence[Row], room: int) -> int:
         """Returns the number of rows of this piece, at most `room`; rows without an offset are no records."""
+        if isinstance(rows, ColumnRows) and rows.is_consecutive:
+            place, first = (rows.topics[0], rows.partitions[0]), rows.offsets[0]
+            if self._is_end(*place, first):
+                return 0
+            size = min(room, len(rows))
+            self._next[place] = first + size
+            return size
+        return self._find_end_by_row(rows, room)
+
+    def _find_end_by_row(self, rows: Sequence[Row], room: int) -> int:
         place: Partition | None = None
         expected = -1
         places: Iterable[tuple[str, int, int]] = (

@@ -26,7 +26,7 @@ from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.ingest.block_lines import BlockLines
-from schemaman.ingest.column_rows import ColumnRows
+from schemaman.ingest.column_rows import build_column_rows
 from schemaman.ingest.console_lines import is_console_line, split_console_line
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem, parse_items
 from schemaman.io.folders import (
@@ -782,19 +782,7 @@ def _list_rows(batch: Any) -> Sequence[Row]:
     values = columns["value"]
     if str(values.type) not in ("binary", "string") or len(values) == 0:
         return list(zip(topic, partition, offset, read_times(), key, values.to_pylist(), strict=True))
-    _, bounds, data = values.buffers()
-    ends = memoryview(bounds).cast("i")[values.offset : values.offset + len(values) + 1].tolist()
-    block = b"" if data is None else data.slice(ends[0], ends[-1] - ends[0]).to_pybytes()
-    return ColumnRows(
-        topic,
-        partition,
-        offset,
-        key,
-        block,
-        [end - ends[0] for end in ends],
-        values.is_valid().to_pylist() if values.null_count else None,
-        read_times,
-    )
+    return build_column_rows(topic, partition, offset, key, values, read_times)
 
 
 def _convert_rows(batch: Any) -> Iterator[Record]:

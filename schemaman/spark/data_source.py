@@ -33,10 +33,10 @@ from schemaman.spark.record_source import (
     pack_parts,
     parse_bytes,
     read_part,
-    split_file,
+    split_files,
     split_spans,
 )
-from schemaman.spark.task_rows import forget_jars
+from schemaman.spark.task_rows import keep_modules, quicken_next_task
 
 RUNS = (
     "topic string, partition int, first_offset bigint, last_offset bigint, records bigint, "
@@ -102,8 +102,9 @@ class RecordReader(DataSourceReader):
         if path.startswith(SCHEME):
             return [_Task((part,), registry) for part in self._split_topics(find_topics(path))]
         files = find_files(path) or (find_file(path),)
-        parts = [part for file in files for part in split_file(file)]
-        packs = pack_parts(parts, parse_bytes(self._options.get("maxpartitionbytes", _TASK_BYTES)))
+        most = parse_bytes(self._options.get("maxpartitionbytes", _TASK_BYTES))
+        parts = [part for pieces in split_files(files, most) for part in pieces]
+        packs = pack_parts(parts, most)
         return [self._pack([parts[number] for number in pack], registry) for pack in packs]
 
     def _pack(self, parts: list[FilePart], registry: str | None) -> _Task:
@@ -127,13 +128,14 @@ class RecordReader(DataSourceReader):
 
     def read(self, partition: _Task) -> Iterator[tuple[object, ...]]:  # type: ignore[override]
         """Read the rows of a task. Raises `UnreadableInput` for a piece that is no record."""
+        keep_modules()
         items = (item for part in partition.parts for item in read_part(part))
         if self._rows == "runs":
             schemas = NO_REGISTRY if partition.registry is None else load_export(partition.registry)
             yield from _read_runs(items, schemas)
         else:
             yield from map(_build_record, parse_items(items))
-        forget_jars()
+        quicken_next_task()
 
 
 def _choose_rows(options: Mapping[str, str]) -> str:

@@ -14,8 +14,8 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
 from schemaman.ingest.line_batches import Row, RowBatch, UnreadableItem, parse_items
-from schemaman.spark.record_columns import PLACE, list_rows, read_records
-from schemaman.spark.task_rows import build_row, forget_jars
+from schemaman.spark.record_columns import PLACE, list_rows, read_records, split_batch
+from schemaman.spark.task_rows import build_row, keep_modules, quicken_next_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class FrameScanner:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Scan the rows of a task."""
+        keep_modules()
         for taken in self.scan(batches):
             yield build_row(0, 0, taken)
-        forget_jars()
+        quicken_next_task()
 
     def scan(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart | None]:
         """Scan the rows, part by part; None if they must be sorted first."""
-        items = (item for batch in batches for item in _read_rows(batch))
+        items = (item for batch in batches for piece in split_batch(batch) for item in _read_rows(piece))
         rows = drop_repetitions(parse_items(items)) if self.is_sorted else items
         yield from read_segments(rows, self.known, build_reading(self.schemas, self.forms), size=CHUNK)
 

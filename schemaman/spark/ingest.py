@@ -34,7 +34,8 @@ from schemaman.spark.record_source import (
     choose_task_bytes,
     choose_task_offsets,
     pack_parts,
-    split_file,
+    pickle_tasks,
+    split_files,
     split_spans,
 )
 from schemaman.spark.sql_errors import RAISED, make_job_failure
@@ -83,7 +84,7 @@ def ingest(
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("the Spark engine cannot read standard input", hint="use --engine local")
     known = destination.open_intake().known.load_hashes()
-    scanner = PartScanner((), (), known, destination.schemas, size, destination.forms)
+    scanner = PartScanner((), known, destination.schemas, size, destination.forms)
     found = _scan_files(spark, files, scanner, limit)
     summary = Summary()
     for file, takes in zip(files, found, strict=True):
@@ -107,8 +108,9 @@ def ingest_folder(
     The records may be in any order of files. Files whose offsets overlap are read one after the other.
     Raises as `ingest`.
     """
-    parts = [part for file in files for part in split_file(file, limit=limit)]
-    tasks = pack_parts(parts, choose_task_bytes(spark, sum(part.bytes for part in parts)))
+    most = choose_task_bytes(spark, sum(file.bytes for file in files))
+    parts = [part for pieces in split_files(files, most, limit) for part in pieces]
+    tasks = pack_parts(parts, most)
     done = _ingest_parts(spark, parts, tasks, destination, destination.open_intake())
     return ingest(spark, files, destination, limit=limit) if done is None else done
 
@@ -148,7 +150,7 @@ def _ingest_parts(
 ) -> Summary | None:
     """Scan the parts of one source and record them; None if the records must be sorted first."""
     schemas, forms, known = destination.schemas, destination.forms, intake.known.load_hashes()
-    scanner = PartScanner(parts, tasks, known, schemas, CHUNK, forms, is_one_source=True)
+    scanner = PartScanner(pickle_tasks(parts, tasks), known, schemas, CHUNK, forms, is_one_source=True)
     taken = scan_segments(_run_scanner(spark, scanner), schemas, forms)
     if taken is None:
         return None
@@ -182,10 +184,10 @@ def _scan_files(
     spark: SparkSession, files: Sequence[File], scanner: PartScanner, limit: int
 ) -> list[list[ChunkPart]]:
     """Scan each file, chunk by chunk."""
-    pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file, limit=limit)]
+    most = choose_task_bytes(spark, sum(file.bytes for file in files))
+    pieces = [(n, part) for n, split in enumerate(split_files(files, most, limit)) for part in split]
     parts = [part for _, part in pieces]
-    tasks = pack_parts(parts, choose_task_bytes(spark, sum(part.bytes for part in parts)))
-    rows = _run_scanner(spark, replace(scanner, parts=parts, tasks=tasks))
+    rows = _run_scanner(spark, replace(scanner, tasks=pickle_tasks(parts, pack_parts(parts, most))))
     found: list[list[ChunkPart]] = [[] for _ in files]
     reading = build_reading(scanner.schemas, scanner.forms)
     for (number, _), group in groupby(sorted(rows), key=lambda row: (pieces[row[0]][0], row[1])):

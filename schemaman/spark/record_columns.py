@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as arrow
 import pyarrow.compute as compute
 
 from schemaman.debezium.records import Record
+from schemaman.ingest.column_rows import build_column_rows
 from schemaman.ingest.line_batches import Row
 
 HEADERS = "array<struct<key: string, value: binary>>"
@@ -21,6 +23,8 @@ RAW = (
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 PLACE = ("topic", "partition", "offset")
 """The columns that identify a record."""
+
+_ROWS = 1024
 
 
 def sort_records(batch: arrow.Table) -> arrow.Table:
@@ -40,10 +44,22 @@ def _is_sorted(batch: arrow.Table) -> bool:
     return compute.all(is_after).as_py() is not False
 
 
-def list_rows(batch: arrow.RecordBatch) -> list[Row] | None:
+def list_rows(batch: arrow.RecordBatch) -> Sequence[Row] | None:
     """List the rows of an Arrow batch of `RAW`; None if one has headers."""
     *columns, headers = (batch.column(batch.schema.get_field_index(name)) for name in COLUMNS)
-    return None if len(headers.flatten()) else list(zip(*_list_columns(*columns), strict=True))
+    if len(headers.flatten()):
+        return None
+    topics, partitions, offsets, timestamps, keys, values = columns
+    if not arrow.types.is_binary(values.type) or not len(values):
+        return list(zip(*_list_columns(*columns), strict=True))
+    topic, partition, offset, key = map(_list_column, (topics, partitions, offsets, keys))
+    read_times = cache(lambda: _read_milliseconds(timestamps))
+    return build_column_rows(topic, partition, offset, key, values, read_times)
+
+
+def split_batch(batch: arrow.RecordBatch) -> Iterator[arrow.RecordBatch]:
+    """Split a batch, without a copy, into some whose values are copied at once."""
+    return (batch.slice(first, _ROWS) for first in range(0, batch.num_rows, _ROWS))
 
 
 def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
@@ -52,22 +68,19 @@ def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
     return map(Record, *_list_columns(*columns), _read_headers(headers))
 
 
-def _list_columns(
-    topics: arrow.Array,
-    partitions: arrow.Array,
-    offsets: arrow.Array,
-    timestamps: arrow.Array,
-    keys: arrow.Array,
-    values: arrow.Array,
-) -> tuple[list[Any], ...]:
-    """List the columns of records in the order of their fields; NumPy makes objects of them at once."""
-    places = (
-        # NumPy has no NULL among integers.
-        column.to_pylist() if column.null_count else column.to_numpy(zero_copy_only=False).tolist()
-        for column in (topics, partitions, offsets)
-    )
-    bodies = (column.to_numpy(zero_copy_only=False).tolist() for column in (keys, values))
-    return (*places, _read_milliseconds(timestamps), *bodies)
+def _list_columns(*columns: arrow.Array) -> tuple[list[Any], ...]:
+    """List the columns of records in the order of their fields."""
+    topics, partitions, offsets, timestamps, keys, values = columns
+    places = (_list_column(column) for column in (topics, partitions, offsets))
+    return (*places, _read_milliseconds(timestamps), _list_column(keys), _list_column(values))
+
+
+def _list_column(column: arrow.Array) -> list[Any]:
+    """List a column; NumPy makes objects of it at once, but has no NULL among integers."""
+    is_body = arrow.types.is_binary(column.type)
+    if column.null_count and not is_body:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
 
 
 def _read_milliseconds(moments: arrow.Array) -> list[int | None]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import assert_never
 
@@ -25,7 +26,7 @@ from schemaman.ingest.line_batches import Item, parse_lines
 from schemaman.io.files import RECORD_LIMIT, File, measure_row_groups, read_batches, read_row_groups
 from schemaman.io.kafka import Span, Topics, read_span
 from schemaman.spark.session import is_classic
-from schemaman.spark.task_rows import build_row, forget_jars
+from schemaman.spark.task_rows import build_row, keep_modules, quicken_next_task
 
 _TASKS_PER_SLOT = 4
 _REMOTE_SLOTS = 8
@@ -63,18 +64,34 @@ SourcePart = FilePart | TopicPart
 
 
 def split_file(file: File, wanted: int = sys.maxsize, limit: int = RECORD_LIMIT) -> tuple[FilePart, ...]:
-    """Split a file into at most `wanted` similar parts, in order. Raises like `files.read_records`."""
-    if file.kind != "parquet":
-        return (FilePart(file, bytes=file.bytes, limit=limit),)
+    """Split a file into at most `wanted` similar parts, in order. Raises like `files.read_records`.
+
+    The bytes of a part are those on the disk.
+    """
+    size = file.bytes
+    if file.kind != "parquet" or wanted <= 1:
+        return (FilePart(file, bytes=size, limit=limit),)
     groups = measure_row_groups(file)
+    unpacked = sum(bytes for _, bytes in groups)
     starts = [0, *accumulate(rows for rows, _ in groups)]
     wanted = min(wanted, len(groups))
     bounds = [round(i * len(groups) / max(wanted, 1)) for i in range(wanted + 1)]
     return tuple(
-        FilePart(file, starts[a], tuple(range(a, b)), sum(size for _, size in groups[a:b]), limit)
+        FilePart(
+            file,
+            starts[a],
+            tuple(range(a, b)),
+            round(size * sum(bytes for _, bytes in groups[a:b]) / (unpacked or 1)),
+            limit,
+        )
         for a, b in pairwise(bounds)
         if a < b
     )
+
+
+def split_files(files: Sequence[File], most: int, limit: int = RECORD_LIMIT) -> list[tuple[FilePart, ...]]:
+    """Split each file that has more than an eighth of `most` bytes; the row groups of others are not read."""
+    return [split_file(file, sys.maxsize if file.bytes * 8 > most else 1, limit) for file in files]
 
 
 def pack_parts(parts: Sequence[FilePart], most: int) -> list[tuple[int, ...]]:
@@ -87,6 +104,11 @@ def pack_parts(parts: Sequence[FilePart], most: int) -> list[tuple[int, ...]]:
         packs.setdefault(int((before + part.bytes / 2) / share), []).append(number)
         before += part.bytes
     return [tuple(pack) for pack in packs.values()]
+
+
+def pickle_tasks(parts: Sequence[SourcePart], packs: Iterable[tuple[int, ...]]) -> tuple[bytes, ...]:
+    """Pickle the parts of each task with their numbers, since a task need not load those of all others."""
+    return tuple(pickle.dumps([(number, parts[number]) for number in pack]) for pack in packs)
 
 
 def choose_task_bytes(spark: SparkSession, total: int) -> int:
@@ -133,11 +155,11 @@ class PartScanner:
     """The function of tasks: it takes numbers of tasks and returns scanned chunks of `size` records.
 
     Spark sends it to the executors by pickle, once for each executor if it is large. `is_one_source`: all
-    parts together are one source, whose records may be in any order.
+    parts together are one source, whose records may be in any order. `tasks` are made by `pickle_tasks`; a
+    representation would show the options of clients.
     """
 
-    parts: Sequence[SourcePart]
-    tasks: Sequence[tuple[int, ...]]
+    tasks: Sequence[bytes] = field(repr=False)
     known: KnownOffsets
     schemas: SchemaLookup
     size: int
@@ -146,22 +168,22 @@ class PartScanner:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Scan the parts of the tasks that the rows name."""
+        keep_modules()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for part, chunk, taken in self._scan_task(number):
                     yield build_row(part, chunk, taken)
-        forget_jars()
+        quicken_next_task()
 
     def _scan_task(self, number: int) -> Iterator[tuple[int, int, ChunkPart | None]]:
         reading = build_reading(self.schemas, self.forms)
-        numbers = self.tasks[number]
+        parts: list[tuple[int, SourcePart]] = pickle.loads(self.tasks[number])
         if self.is_one_source:
-            items = parse_lines(item for part in numbers for item in read_part(self.parts[part]))
+            items = parse_lines(item for _, part in parts for item in read_part(part))
             for taken in read_segments(items, self.known, reading, size=self.size):
                 yield number, 0, taken
             return
-        for part in numbers:
-            source = self.parts[part]
+        for part, source in parts:
             start = source.start if isinstance(source, FilePart) else 0
             chunks = read_chunks(read_part(source), self.known, reading, start=start, size=self.size)
             for chunk, taken in chunks:

@@ -123,9 +123,16 @@ def test_values_stay_in_their_column(tmp_path: Path) -> None:
     (batch,) = files.read_batches(files.find_file(str(path)))
     assert isinstance(batch, RowBatch)
     assert isinstance(batch.rows, ColumnRows)
+    assert batch.rows.is_consecutive
     assert [Record(*row) for row in batch.rows] == found
     assert [Record(*row) for row in batch.rows[2:][:3]] == found[2:5]
     assert [Record(*row) for row in batch.rows[::2]] == found[::2]
+    for change in ({"partition": 1}, {"offset": found[-1].offset + 1}, {"topic": "t"}):
+        write_rows(path, [*found[:-1], replace(found[-1], **change)])
+        (batch,) = files.read_batches(files.find_file(str(path)))
+        assert isinstance(batch, RowBatch)
+        assert isinstance(batch.rows, ColumnRows)
+        assert not batch.rows.is_consecutive
 
 
 @pytest.mark.parametrize("is_parquet", [False, True])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pickle
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
+from zipimport import zipimporter
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
@@ -14,16 +19,28 @@ import pytest
 
 import schemaman as sm
 from schemaman.errors import EngineUnavailable, UnreadableInput, UsageError
+from schemaman.ingest.chunks import KnownOffsets
 from schemaman.ingest.ingest import Summary, ingest
-from schemaman.io.files import File
-from schemaman.io.kafka import Span
+from schemaman.io.files import File, find_file
+from schemaman.io.kafka import Span, Topics
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.spark import frame_ingest, require_data_sources
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.ingest import Destination
 from schemaman.spark.record_columns import RAW
-from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
+from schemaman.spark.record_source import (
+    FilePart,
+    PartScanner,
+    TopicPart,
+    count_slots,
+    pack_parts,
+    parse_bytes,
+    pickle_tasks,
+    split_files,
+    split_spans,
+)
+from schemaman.spark.task_rows import quicken_next_task
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
 from tests.support.command_line import Run
@@ -124,6 +141,39 @@ def test_parts_are_packed_by_bytes_and_ranges_by_offsets() -> None:
     assert [parse_bytes(text) for text in ("128m", "134217728b", "1GB", "5")] == [2**27, 2**27, 2**30, 5]
     spans = list(split_spans([Span("t", 0, 5, 12)], 4))
     assert [(span.start, span.end) for span in spans] == [(5, 9), (9, 12)]
+
+
+def test_a_task_has_its_own_parts_and_shows_no_option(tmp_path: Path) -> None:
+    topics = [
+        TopicPart(Topics("b:1", ("t",)), Span("t", 0, n, n + 1), (("sasl.password", "hid"),))
+        for n in range(3)
+    ]
+    tasks = pickle_tasks(topics, [(0, 2), (1,)])
+    assert [pickle.loads(task) for task in tasks] == [[(0, topics[0]), (2, topics[2])], [(1, topics[1])]]
+    assert "hid" not in repr(PartScanner(tasks, KnownOffsets(), NO_REGISTRY, 1))
+
+
+def test_row_groups_are_looked_up_only_where_a_file_is_large(tmp_path: Path) -> None:
+    rows = arrow.table({name: ["x" * 50] * 90 for name in ("topic", "partition", "offset", "key", "value")})
+    parquet.write_table(rows, tmp_path / "a.parquet", row_group_size=30)
+    file = find_file(str(tmp_path / "a.parquet"))
+    assert split_files([file], file.bytes * 8) == [(FilePart(file, bytes=file.bytes),)]
+    (parts,) = split_files([file], file.bytes)
+    assert [(part.start, part.groups) for part in parts] == [(0, (0,)), (30, (1,)), (60, (2,))]
+    assert abs(sum(part.bytes for part in parts) - file.bytes) < 3
+
+
+def test_a_worker_reads_no_archive_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ZipFile(tmp_path / "words.zip", "w") as archive:
+        archive.writestr("words_early.py", "WORD = 'early'")
+        archive.writestr("words_late.py", "WORD = 'late'")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "words.zip"), str(tmp_path / "no.jar")])
+    assert importlib.import_module("words_early").WORD == "early"
+    quicken_next_task()
+    assert not any(isinstance(importer, zipimporter) for importer in sys.path_importer_cache.values())
+    assert str(tmp_path / "no.jar") not in sys.path
+    importlib.invalidate_caches()
+    assert importlib.import_module("words_late").WORD == "late"
 
 
 def test_spark_without_data_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_chunks
 from schemaman.ingest.line_batches import Item, RowBatch
 from schemaman.spark.record_columns import list_rows, read_records
+from schemaman.spark.task_rows import keep_modules, quicken_next_task
 
 TAKES = "take binary"
 _ARROW_TAKES = arrow.schema([("take", arrow.binary())])
@@ -30,8 +31,10 @@ class BatchScanner:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Scan the records, chunk by chunk."""
+        keep_modules()
         for taken in self.scan_batches(batches):
             yield arrow.RecordBatch.from_pylist([{"take": pickle.dumps(taken)}], _ARROW_TAKES)
+        quicken_next_task()
 
     def scan_batches(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart]:
         """Scan records, which are in the order of their offsets."""
