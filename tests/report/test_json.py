@@ -109,6 +109,7 @@ def documents() -> Iterator[tuple[str, Any]]:
             read=3,
             new=2,
             known=1,
+            unchanged={"files": 1, "since_ms": 1_700_000_000_000},
             skipped={"tombstone": 1},
             rejects=0,
             notes=1,
