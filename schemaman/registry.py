@@ -13,9 +13,9 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Protocol
 
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.check_result import CheckResult
 from schemaman.compat.impact.impact import Impact
-from schemaman.compat.judge import Severity
+from schemaman.compat.verdicts import Severity
 from schemaman.debezium.observation import (
     Note,
     Observation,

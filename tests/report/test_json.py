@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.compat.consumers import AffectedConsumer, Consumer
+from schemaman.compat.affected_consumers import AffectedConsumer
+from schemaman.compat.consumers import Consumer
 from schemaman.compat.impact.graph import ConsumerUse, Place, Unread
 from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import READERS, Rule
