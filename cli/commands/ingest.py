@@ -17,7 +17,6 @@ from schemaman.api.sources import (
 )
 from schemaman.ingest.ingest import Summary
 from schemaman.io.reading_processes import count_cores
-from schemaman.io.text_endpoint import serve_text
 from schemaman.registry import Registry
 from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
@@ -97,6 +96,8 @@ def ingest(
         end = stack.enter_context(end_after_chunk())
         watch = ReadingWatch(begin=end.count_record, end=end.pass_chunk)
         if metrics is not None:
+            from schemaman.io.text_endpoint import serve_text  # most readings need no server
+
             stack.enter_context(serve_text(*metrics, MEDIA_TYPE, watch.metrics.format))
 
         def build(done: Summary) -> Report:
