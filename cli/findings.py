@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from schemaman.api.judging import build_judge
 from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.api.unread_records import find_unread, group_rejects
 from schemaman.compat.gate import CheckResult, build_unread, list_all_totals
@@ -44,7 +45,7 @@ def find_finding(
         hint = f"the branch has no such finding; {_list_missing(fingerprint)}"
         raise StoreUnavailable(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
     workspace = make_workspace(context)
-    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
+    judge = build_judge(workspace, build_readership(workspace, RegistryRelations(workspace, registry)))
     found: dict[str, JudgedFinding] = {}
     histories = tuple(registry.select())
     steps = (judged for history in histories for judged in build_chapter(history, judge).findings)

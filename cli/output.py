@@ -11,7 +11,6 @@ from typing import IO
 import click
 
 from schemaman.model.printable import escape_commands, escape_invisible, format_json
-from schemaman.report.json.answers import build_error
 
 
 def write_error_lines(text: str) -> None:
@@ -28,6 +27,8 @@ def write_error(what: str, hint: str | None, code: int, as_json: bool = False) -
     It is a line and a line with the hint, or one line of JSON, the last one on stderr.
     """
     if as_json:
+        from schemaman.report.json.answers import build_error  # most commands end without an error
+
         write_error_lines(format_json(build_error(what, hint, code), None))
         return code
     write_error_lines(f"error: {what}")

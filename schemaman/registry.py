@@ -13,9 +13,9 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Protocol
 
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.check_result import CheckResult
 from schemaman.compat.impact.impact import Impact
-from schemaman.compat.judge import Severity
+from schemaman.compat.verdicts import Severity
 from schemaman.debezium.observation import (
     Note,
     Observation,
@@ -54,6 +54,7 @@ from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
 from schemaman.store.dropped_databases import add_database_drops
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
+from schemaman.store.file_proofs import FileProofs
 from schemaman.store.folding import fold
 from schemaman.store.log import (
     CoveredRange,
@@ -82,8 +83,8 @@ INGEST: Port[Callable[..., Any]] = Port("ingest records")
 """The function of the API; its result is a `Summary`, which a package above defines."""
 
 
-class RegistryStore(Store, Projections, Leases, Protocol):
-    """A store with log, projections and leases."""
+class RegistryStore(Store, Projections, Leases, FileProofs, Protocol):
+    """A store with log, projections, leases and proofs of read files."""
 
     @property
     def id(self) -> str:

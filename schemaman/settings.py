@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Generic, Literal, TypeVar, get_args
 
 from schemaman.compat.consumers import Consumer, read_consumers
-from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
+from schemaman.compat.verdicts import READERS, SEVERITIES, Reader, Severity
 from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName

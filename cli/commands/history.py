@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from schemaman.api.judging import build_judge
 from schemaman.report.views.coverage import Extent
 from schemaman.report.views.listings import build_history_data, build_history_report, select_notes
 from schemaman.report.views.registrations import find_registered
@@ -31,7 +32,7 @@ def history(context: CommandContext, table: str, last: int | None, format: str) 
     if format == "json":
         context.console.show(build_history_data(shown, notes, extent, found, registered), format)
         return
-    judge = make_workspace(context).build_judge()
+    judge = build_judge(make_workspace(context))
     chapter = build_chapter(found, judge) if last is None else build_recent_chapter(found, last, judge)
     context.console.show(build_history_report(chapter, found, notes, extent, registered), format)
 

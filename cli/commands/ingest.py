@@ -17,7 +17,6 @@ from schemaman.api.sources import (
 )
 from schemaman.ingest.ingest import Summary
 from schemaman.io.reading_processes import count_cores
-from schemaman.io.text_endpoint import serve_text
 from schemaman.registry import Registry
 from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
@@ -43,6 +42,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     is_flag=True,
     help="Keep the bytes of rejected records; they may contain personal data.",
 )
+@click.option("--again", is_flag=True, help="Read also files that are unchanged since they were read.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -66,6 +66,7 @@ def ingest(
     max_rejects: int | None,
     keep_payload: bool,
     since: str | None,
+    again: bool,
     jobs: int | None,
     follow: bool,
     interval: float,
@@ -82,17 +83,21 @@ def ingest(
     A file, folder or pattern may also be an address that fsspec opens, such as s3://BUCKET/FOLDER. From
     Kafka, it reads the unread records in the topics. Spark also reads table:NAME, and with --engine
     spark folders, patterns and addresses of Parquet files. With --follow, it also reads later records, and
-    prints a report whenever there are new ones. SIGTERM ends the command after the chunk that is being read.
+    prints a report whenever there are new ones. A file is not read again while it is unchanged, except with
+    --again, or if records of it were rejected. SIGTERM ends the command after the chunk that is being read.
     """
     workspace = make_workspace(context)
     found = find_sources(
-        workspace, sources, topic=topic, keep_payload=keep_payload, since=since, jobs=jobs or count_cores()
-    )
+        workspace, sources, topic=topic, keep_payload=keep_payload, since=since, jobs=jobs or count_cores(),
+        again=again,
+    )  # fmt: skip
     registry = open_registry(context, create=True)
     with ExitStack() as stack:
         end = stack.enter_context(end_after_chunk())
         watch = ReadingWatch(begin=end.count_record, end=end.pass_chunk)
         if metrics is not None:
+            from schemaman.io.text_endpoint import serve_text  # most readings need no server
+
             stack.enter_context(serve_text(*metrics, MEDIA_TYPE, watch.metrics.format))
 
         def build(done: Summary) -> Report:

@@ -20,7 +20,7 @@ from schemaman.api.merge_base import find_base
 from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
-from schemaman.compat.consumers import SchemaReader
+from schemaman.compat.affected_consumers import SchemaReader
 from schemaman.compat.gate import CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity

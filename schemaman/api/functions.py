@@ -106,6 +106,7 @@ def ingest(
     topic: str | None = None,
     since: str | None = None,
     keep_payload: bool = False,
+    again: bool = False,
 ) -> Summary:
     """Read records into the history; records that were already read change nothing.
 
@@ -119,6 +120,7 @@ def ingest(
         topic: the topic of a file with bare values, one per line.
         since: read topics from this time on (`2026-11-01T12:00Z`).
         keep_payload: keep the bytes of rejected records; they may contain personal data.
+        again: read also files that are unchanged since they were read to their end.
 
     Raises:
         UnreadableInput: the source cannot be read, or its offsets decrease.
@@ -135,7 +137,9 @@ def ingest(
         settings = replace(settings, registry=Setting(schema_registry, "schemaman.ingest"))
     workspace = replace(workspace, settings=settings)
     if isinstance(source, str | PathLike):
-        found = find_sources(workspace, (str(source),), topic=topic, keep_payload=keep_payload, since=since)
+        found = find_sources(
+            workspace, (str(source),), topic=topic, keep_payload=keep_payload, since=since, again=again
+        )
         return read_sources(workspace, registry, found)
     if topic is not None or since is not None:
         raise UsageError("topic and since belong to a path or an address as the source", hint="omit them")

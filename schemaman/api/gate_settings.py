@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from schemaman.api.files import is_present
+from schemaman.api.judging import list_readers, read_all_waivers, read_rule_overrides, read_waivers
 from schemaman.api.readership import RelationFinder, build_readership
 from schemaman.api.workspace import Workspace
-from schemaman.compat.consumers import SchemaReader
+from schemaman.compat.affected_consumers import SchemaReader
 from schemaman.compat.gate import CheckResult, GatePolicy
 from schemaman.compat.judge import Severity
 from schemaman.compat.waivers import Scope, list_remarks
@@ -53,12 +54,12 @@ def make_policy(
     """
     settings = workspace.settings
     return GatePolicy(
-        workspace.list_readers(level),
-        workspace.rule_overrides(),
+        list_readers(workspace, level),
+        read_rule_overrides(workspace),
         fail_on or settings.fail_on.value,
         level and level.upper(),
         named=named,
-        waived=workspace.read_waivers().keys(),
+        waived=read_waivers(workspace).keys(),
         readership=build_readership(workspace, find_relations, level),
     )
 
@@ -75,10 +76,10 @@ def add_waivers(
     `whole`: what was checked wholly. `schemas` are all tables then, with a reader of their schemas each.
     """
     fingerprints = {finding.fingerprint for finding, _ in result.findings}
-    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
+    remarks = list_remarks(read_all_waivers(workspace), fingerprints, workspace.today(), whole=whole)
     return replace(
         result,
-        waivers=workspace.read_waivers(),
+        waivers=read_waivers(workspace),
         waiver_remarks=remarks,
         consumer_remarks=result.readership.list_remarks(schemas or {}),
     )

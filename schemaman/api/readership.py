@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 
 from schemaman.api.workspace import Workspace
-from schemaman.compat.consumers import Readership
+from schemaman.compat.affected_consumers import Readership
 from schemaman.compat.gate import AVRO_READERS
 from schemaman.compat.impact.impact import Impact
 from schemaman.compat.impact.relations import Relation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemaman.api.checking import check_tables, select_baseline
+from schemaman.api.judging import build_judge
 from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.api.target_tables import cut_history
 from schemaman.api.unread_records import find_unread, group_rejects
@@ -33,7 +34,7 @@ def build_whole_report(
     Raises:
         NoHistory: a table has no history.
     """
-    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
+    judge = build_judge(workspace, build_readership(workspace, RegistryRelations(workspace, registry)))
     histories = registry.select(*tables)
     unread = find_unread(registry, histories, group_rejects(registry))
     chapters = keep_shared_once(
@@ -58,7 +59,7 @@ def find_changes_since(
     named = None if against == ACCEPTED else against
     result = check_tables(workspace, registry, tables, against=named)
     histories, baseline = select_baseline(workspace, registry, tables, named)
-    judge = workspace.build_judge()
+    judge = build_judge(workspace)
     found = []
     for history in histories:
         accepted = baseline.get(history.table)

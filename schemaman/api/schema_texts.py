@@ -8,6 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from schemaman.api.checking_files import read_side
+from schemaman.api.judging import read_rule_overrides
 from schemaman.api.workspace import Workspace
 from schemaman.compat.judge import rate_finding
 from schemaman.compat.schema_pair import SchemaSide, judge_sides
@@ -62,7 +63,7 @@ def build_file_diff(workspace: Workspace, path: str, old: FileText, new: FileTex
         shown = unified_diff(old.lines, new.lines, f"a/{path}", f"b/{path}", lineterm="")
         return "".join(f"{line}\n" for line in shown)
     table = new.side.table_id or TableId("", "", "", Path(path).stem)
-    settings, overrides = workspace.settings, workspace.rule_overrides()
+    settings, overrides = workspace.settings, read_rule_overrides(workspace)
     judged = sort_by_severity(
         JudgedFinding(finding, rate_finding(finding, settings.readers.value, overrides))
         for finding in judge_sides(table, old.side, new.side, "before", "after")

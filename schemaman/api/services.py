@@ -7,9 +7,9 @@ from importlib import import_module
 
 from schemaman.api.arguments import require_executor, require_known, require_text
 from schemaman.api.workspace import Workspace
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.check_result import CheckResult
 from schemaman.compat.impact.impact import Impact
-from schemaman.compat.judge import SEVERITIES, Severity
+from schemaman.compat.verdicts import SEVERITIES, Severity
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
 from schemaman.history.decisions import Decisions

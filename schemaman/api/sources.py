@@ -15,6 +15,7 @@ from schemaman.api.client_options import open_schema_registry, read_client_optio
 from schemaman.api.reading_metrics import ReadingMetrics
 from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
+from schemaman.api.unchanged_files import UnchangedFiles, summarize_unchanged
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
@@ -26,6 +27,7 @@ from schemaman.ingest.ingest import ingest as ingest_records
 from schemaman.ingest.line_batches import Item
 from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka, reading_processes
+from schemaman.io.file_identity import SETTLED_NS
 from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
@@ -86,7 +88,8 @@ class RecordSources:
     `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
     `unread` has the number of unread offsets of each partition of Kafka at the start of the last reading.
     `on_spark` are sources that only Spark reads. Up to `jobs` processes read a file of lines of at least
-    `shared_from` bytes.
+    `shared_from` bytes. `again` reads also files that are unchanged since they were read to their end.
+    A file that changed less than `settled_ns` before the reading is read again.
     """
 
     names: tuple[str, ...]
@@ -100,6 +103,8 @@ class RecordSources:
     on_spark: tuple[SparkSource, ...] = ()
     jobs: int = 1
     shared_from: int = reading_processes.PARALLEL_FROM_BYTES
+    again: bool = False
+    settled_ns: int = SETTLED_NS
 
 
 def find_sources(
@@ -110,8 +115,11 @@ def find_sources(
     keep_payload: bool = False,
     since: str | None = None,
     jobs: int = 1,
+    again: bool = False,
 ) -> RecordSources:
     """Find the SOURCEs with these names; up to `jobs` processes read one file.
+
+    `again` reads also files that are unchanged since they were read to their end.
 
     Raises:
         UsageError: options contradict each other, or a time is malformed.
@@ -128,7 +136,7 @@ def find_sources(
     engine = "spark" if on_spark else _choose_engine(chosen, found)
     schema_registry = open_schema_registry(workspace.settings)
     return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms,
-        on_spark=tuple(on_spark.values()), jobs=jobs,
+        on_spark=tuple(on_spark.values()), jobs=jobs, again=again,
     )  # fmt: skip
 
 
@@ -142,14 +150,19 @@ def read_sources(
         UsageError: the records of a source belong to another stream.
         Conflict: another process reads the same records into the same stream.
     """
-    done = Summary()
+    on_disk = [source for source in sources.found if isinstance(source, files.File)]
+    unchanged = UnchangedFiles(registry.store, workspace.settings, sources.topic, on_disk, sources.settled_ns)
+    left = {} if sources.again else unchanged.find()
+    done = summarize_unchanged(left.values())
+    sources = replace(sources, found=tuple(source for source in sources.found if source not in left))
     sizes = [source.bytes if isinstance(source, files.File) else 0 for source in sources.found]
     progress = ReadingProgress(sum(sizes) if all(sizes) else 0, workspace.messages.progress)
     watch = watch or ReadingWatch()
     watch.metrics.lag = sources.unread
-    reading = _Reading(workspace, registry, sources, progress, watch)
+    reading = _Reading(workspace, registry, sources, progress, watch, unchanged)
     for schemas, found in _group_by_registry(sources.schema_registry, sources.found):
         done += _read_group(reading, found, schemas)
+    unchanged.save()
     for source in sources.on_spark:
         of_source = _read_on_spark(workspace, registry, sources, source)
         if isinstance(source, Folder):
@@ -289,6 +302,7 @@ class _Reading:
     sources: RecordSources
     progress: ReadingProgress
     watch: ReadingWatch
+    unchanged: UnchangedFiles
 
 
 def _read_group(reading: _Reading, found: Sequence[FoundSource], schemas: AnyRegistry) -> Summary:
@@ -353,6 +367,8 @@ def _read_group_here(reading: _Reading, found: Sequence[FoundSource], schemas: A
                 prober=prober,
             )  # fmt: skip
         watch.end_source(of_source)
+        if isinstance(source, files.File):
+            reading.unchanged.prove(source, of_source, registry.clock)
         done += of_source
     return done
 

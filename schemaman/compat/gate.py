@@ -6,13 +6,14 @@ change.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Literal
 
-from schemaman.compat.consumers import Readership
+from schemaman.compat.affected_consumers import Readership
+from schemaman.compat.check_result import CheckResult as CheckResult
+from schemaman.compat.check_result import GateVerdict as GateVerdict
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import (
     LEVELS,
@@ -32,7 +33,6 @@ from schemaman.compat.judge import (
 )
 from schemaman.compat.rules._keys import KEY_RULES
 from schemaman.compat.snapshots import Snapshot, remove_ids
-from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.fold.key_history import PASSING_KEY
 from schemaman.history.rename_detection import find_rename_candidates
@@ -47,11 +47,10 @@ from schemaman.history.versions import (
     list_unresolved,
 )
 from schemaman.model.diff import diff
-from schemaman.model.display import DisplayedValue, count_noun
+from schemaman.model.display import count_noun
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.model.types import Union
 
-GateVerdict = Literal["pass", "fail", "unknown"]
 EXIT_CODES: Mapping[GateVerdict, int] = {"pass": 0, "fail": 1, "unknown": 3}
 """The exit code of each verdict: a check that could not read all records was not possible."""
 
@@ -61,46 +60,6 @@ UNREAD = "records-not-read"
 MAX_NAMED_TABLES = 20
 """As many tables of one shared finding are named; the others are counted."""
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult(DisplayedValue):
-    """The result of the gate.
-
-    `findings` are pairs of a finding and its severity for the declared readers, in order of tables and steps.
-    `tables` are the checked tables; `steps` is the number of judged steps.
-    `unaccepted` are the tables without a baseline; only their present structure is judged.
-    `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
-    `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
-    `verdict` is `unknown` if nothing fails, but records of a table could not be read.
-    `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
-    `waiver_remarks` tell of expired and unused ones, `consumer_remarks` of consumers that read no table.
-    `readership` are the declared consumers, which say whom a finding concerns.
-    """
-
-    verdict: GateVerdict
-    findings: tuple[tuple[Finding, Severity], ...]
-    tables: tuple[TableId, ...]
-    steps: int
-    unaccepted: tuple[TableId, ...] = ()
-    without_baseline: tuple[TableId, ...] = ()
-    remarks: tuple[tuple[TableId, Disagreement], ...] = ()
-    fail_on: Severity = "break"
-    waivers: Mapping[str, Waiver] = field(default_factory=dict)
-    waiver_remarks: tuple[str, ...] = ()
-    consumer_remarks: tuple[str, ...] = ()
-    readership: Readership = field(default_factory=Readership)
-
-    def __repr__(self) -> str:
-        counts = Counter(severity for _, severity in self.findings)
-        found = ", ".join(f"{counts[s]} {s}" for s in reversed(SEVERITIES) if counts[s]) or "no findings"
-        judged = f"{count_noun(self.steps, 'schema change')} in {count_noun(len(self.tables), 'table')}"
-        return f"<CheckResult {self.verdict}: {found}, {judged}>"
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing fails."""
-        return self.verdict == "pass"
 
 
 @dataclass(frozen=True, slots=True)

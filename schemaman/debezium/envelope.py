@@ -105,7 +105,8 @@ def _find_row(value: Body) -> Node:
 
 
 def _read_schema(row: Node, key: Body | None, origin: Origin) -> TableSchema:
-    columns = tuple(replace(c, name=origin.read_name(c.name)) for c in read_columns(row))
+    named = ((column, origin.read_name(column.name)) for column in read_columns(row))
+    columns = tuple(c if name == c.name else replace(c, name=name) for c, name in named)  # few names differ
     return add_key(columns, key, origin.read_name, origin.server)
 
 

@@ -24,6 +24,8 @@ class Summary(DisplayedValue):
     `waiting` counts known records that still wait for their schema. `notes` counts new notes.
     `tables` are the tables of the records, in order. `shifts` are known versions with another number now,
     in the order of the log. `truncated` are sources that end early: records behind their end are missing.
+    `unchanged_files` were not read again: they are as they were at `unchanged_since_ms` (epoch ms, 0 for
+    none), and their records count as known.
     """
 
     read: int = 0
@@ -37,6 +39,8 @@ class Summary(DisplayedValue):
     notes: int = 0
     shifts: tuple[RenumberingEntry, ...] = ()
     truncated: tuple[str, ...] = ()
+    unchanged_files: int = 0
+    unchanged_since_ms: int = 0
 
     def __repr__(self) -> str:
         return (
@@ -65,4 +69,6 @@ class Summary(DisplayedValue):
             self.notes + other.notes,
             (*self.shifts, *other.shifts),
             tuple(sorted({*self.truncated, *other.truncated})),
+            self.unchanged_files + other.unchanged_files,
+            max(self.unchanged_since_ms, other.unchanged_since_ms),
         )

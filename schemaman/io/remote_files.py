@@ -42,6 +42,24 @@ def measure_bytes(path: str) -> int:
         return int(system.size(name) or 0)
 
 
+def read_facts(address: str) -> dict[str, object]:
+    """Read what the file system tells about a file now: `size`, and tags and times under its own names.
+
+    Some file systems tell the time of a change only on request: it is added as `modified`.
+
+    Raises as `open_binary`.
+    """
+    system, name = _open_system(address)
+    with _translate_errors(address):
+        system.invalidate_cache()
+        facts = dict(system.info(name))
+        try:
+            facts.setdefault("modified", system.modified(name))
+        except (NotImplementedError, KeyError, AttributeError, TypeError):
+            return facts
+        return facts
+
+
 def list_addresses(address: str) -> dict[str, str]:
     """List the files at an address: the one file, those below a folder, or those of a pattern; unordered.
 

@@ -25,6 +25,7 @@ from schemaman.store.derived import (
     make_not_empty_error,
     wall_clock,
 )
+from schemaman.store.file_proofs import FileProof
 from schemaman.store.folding import fold
 from schemaman.store.hash_chain import SealedEntry, check_chain, seal_entries
 from schemaman.store.log import (
@@ -58,6 +59,7 @@ class MemoryStore:
         self._covered: tuple[CoveredRange, ...] = ()
         self._histories: Mapping[TableId, TableHistory] = {}
         self._leases: dict[str, Lease] = {}
+        self._file_proofs: dict[str, FileProof] = {}
 
     def append(self, entries: Sequence[Entry], expect: int) -> int:
         """Append all entries, and fold the tables that they touch, all or nothing; the new end.
@@ -150,6 +152,14 @@ class MemoryStore:
         wanted = None if topics is None else set(topics)
         ranges = (c for c in self._covered if c.stream == stream)
         return tuple(c for c in ranges if wanted is None or c.topic in wanted)
+
+    def find_file_proofs(self, keys: Iterable[str]) -> Mapping[str, FileProof]:
+        """The proofs of read files with these keys, by key."""
+        return {key: self._file_proofs[key] for key in keys if key in self._file_proofs}
+
+    def put_file_proofs(self, proofs: Iterable[FileProof]) -> None:
+        """Keep proofs of read files, each instead of an earlier one with its key."""
+        self._file_proofs |= {proof.key: proof for proof in proofs}
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""

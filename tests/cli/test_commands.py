@@ -291,6 +291,11 @@ def test_ingest_says_what_it_read_and_twice_changes_nothing(run: Run, place: Pat
     before = run("history", "orders", "--format", "json").out
     second = run("ingest", POSTGRES, "--format", "json")
     assert second.json["records"] == {"read": 582, "new": 0, "known": 582, "rejected": 0}
+    assert second.json["unchanged"]["files"] == 1
+    assert "not read again" in run("ingest", POSTGRES).out
+    forced = run("ingest", POSTGRES, "--again", "--format", "json")
+    assert forced.json["records"] == second.json["records"]
+    assert forced.json["unchanged"] == {"files": 0, "since_ms": None}
     assert run("history", "orders", "--format", "json").out == before
 
 

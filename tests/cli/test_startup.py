@@ -42,6 +42,9 @@ def test_a_start_loads_no_client_library(arguments: list[str]) -> None:
 def test_help_of_a_command_loads_no_engine(verb: str) -> None:
     loaded = modules_after(ENTRY.format(arguments=[verb, "--help"]))
     assert loaded.isdisjoint(["pyspark", "py4j", "pyarrow", "pandas", "jinja2", "zstandard"])
+    if verb == "ingest":
+        judging = ("gate", "counterexample", "avro.resolution", "rules")
+        assert loaded.isdisjoint(["http.server", *(f"schemaman.compat.{name}" for name in judging)])
 
 
 def test_a_check_of_tables_loads_no_planner_and_no_parser() -> None:

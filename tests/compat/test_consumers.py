@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from sqlglot.dialects.dialect import Dialects
 
-from schemaman.compat.consumers import LANGUAGES, Consumer, Readership
+from schemaman.compat.affected_consumers import Readership
+from schemaman.compat.consumers import LANGUAGES, Consumer
 from schemaman.compat.gate import CheckResult, GatePolicy, check
 from schemaman.compat.impact.analysis import build_graph, parse_texts
 from schemaman.compat.impact.graph import Place

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemaman.compat.consumers import AffectedConsumer, Consumer
+from schemaman.compat.affected_consumers import AffectedConsumer
+from schemaman.compat.consumers import Consumer
 from schemaman.compat.impact.graph import ConsumerUse, Place, Unread
 from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import READERS, Rule
@@ -109,6 +110,7 @@ def documents() -> Iterator[tuple[str, Any]]:
             read=3,
             new=2,
             known=1,
+            unchanged={"files": 1, "since_ms": 1_700_000_000_000},
             skipped={"tombstone": 1},
             rejects=0,
             notes=1,

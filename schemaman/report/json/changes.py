@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
-from schemaman.compat.consumers import AffectedConsumer
+from schemaman.compat.affected_consumers import AffectedConsumer
 from schemaman.compat.gate import UNREAD, GateVerdict
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver

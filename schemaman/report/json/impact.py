@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemaman.compat.consumers import AffectedConsumer, Consumer
+from schemaman.compat.affected_consumers import AffectedConsumer
+from schemaman.compat.consumers import Consumer
 from schemaman.compat.impact.graph import ConsumerUse, ImpactGraph, Unread
 from schemaman.compat.impact.impact import Impact
 from schemaman.report.json.tables import SCHEMA_VERSION, Document

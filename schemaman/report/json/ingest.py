@@ -23,12 +23,14 @@ def build_ingest(
     notes: int,
     shifts: Iterable[RenumberingEntry],
     tables: Mapping[str, int],
+    unchanged: Mapping[str, int | None],
 ) -> Document:
     """The summary at the end of `ingest`.
 
     Of `read` records, `new` were read for the first time and `known` had been read before. `skipped` counts
     skipped records by kind, `notes` the new notes. `shifts` are the renumbered versions. `tables` maps each
-    table of the records to its current number of versions.
+    table of the records to its current number of versions. `unchanged` has the number of
+    `files` that were not read again, and as `since_ms` (epoch ms) when the last of them was read.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -36,6 +38,7 @@ def build_ingest(
         "engine": engine,
         "sources": list(sources),
         "records": {"read": read, "new": new, "known": known, "rejected": rejects},
+        "unchanged": dict(unchanged),
         "asides": dict(sorted(skipped.items())),
         "notes": notes,
         "renumbered": [

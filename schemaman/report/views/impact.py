@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from schemaman.compat.consumers import AffectedConsumer
+from schemaman.compat.affected_consumers import AffectedConsumer
 from schemaman.compat.impact.graph import ConsumerUse, ImpactGraph, Unread
 from schemaman.compat.impact.impact import Impact
 from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text

@@ -35,6 +35,10 @@ def build_ingest_report(
             ),
         ),
     ]
+    if done.unchanged_files:
+        files = words.format_count(done.unchanged_files, "file")
+        since = words.format_time(done.unchanged_since_ms)
+        rows.append(("unchanged", (Text(f"{files} since {since}: not read again, their records are known"),)))
     if skipped:
         rows.append(("skipped", (Text(f"{skipped}: no facts about a table"),)))
     if done.rejects:
@@ -70,6 +74,10 @@ def build_ingest_report(
         rejects=done.rejects,
         notes=done.notes,
         shifts=done.shifts,
+        unchanged={
+            "files": done.unchanged_files,
+            "since_ms": done.unchanged_since_ms if done.unchanged_files else None,
+        },
         tables=tables,
     )
     return Report("Ingest", tuple(blocks), dict(data))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
-from schemaman.compat.consumers import AffectedConsumer
+from schemaman.compat.affected_consumers import AffectedConsumer
 from schemaman.compat.gate import build_unread, list_all_steps
 from schemaman.compat.judge import SEVERITIES, Finding, RejectedRecords, Severity, Transition
 from schemaman.compat.waivers import Waiver

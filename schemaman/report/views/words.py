@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
-from schemaman.compat.judge import Severity
+from schemaman.compat.verdicts import Severity
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.summary import TableSummary

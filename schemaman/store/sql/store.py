@@ -7,7 +7,7 @@ appended, whole transactions only, and the projections are its fold.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -23,10 +23,12 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.store import entry_json as codec
 from schemaman.store.derived import Clock, Fold, make_not_empty_error, wall_clock
+from schemaman.store.file_proofs import FileProof
 from schemaman.store.folding import fold
 from schemaman.store.hash_chain import GENESIS, SealedEntry, check_chain, seal_entries
 from schemaman.store.log import CoveredRange, Entry, Lease, LogEntry, RenumberingEntry
 from schemaman.store.observation_cache import ObservationCache
+from schemaman.store.sql import file_proofs as _file_proofs
 from schemaman.store.sql import leases as _leases
 from schemaman.store.sql import names as _names
 from schemaman.store.sql import postgresql as _postgresql
@@ -260,6 +262,16 @@ class SqlStore:
             if topics is None:
                 return read_ranges(connection, COVERED.c.stream == stream)
             return read_topic_ranges(connection, stream, topics)
+
+    def find_file_proofs(self, keys: Iterable[str]) -> Mapping[str, FileProof]:
+        """The proofs of read files with these keys, by key."""
+        with self._reading() as connection:
+            return _file_proofs.find_proofs(connection, keys)
+
+    def put_file_proofs(self, proofs: Iterable[FileProof]) -> None:
+        """Keep proofs of read files, each instead of an earlier one with its key."""
+        with self._writing() as connection:
+            _file_proofs.put_proofs(connection, proofs)
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
