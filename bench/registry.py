@@ -1,6 +1,7 @@
-"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL PID …]`.
+"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | STORE | URL PID …]`.
 
-The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
+The server is `schemaman serve` with a store in SQLite, or with the new store `postgresql://…` that is named
+there; its CPU time does not count the database. Each acknowledged registration is durable. Requests
 come over eight connections that stay open; of two servers, over one and over sixteen. The empty request,
 `GET /`, shows what HTTP itself costs. For each request: how many a second, the CPU microseconds of the
 server, and these as a multiple of the empty request.
@@ -183,6 +184,16 @@ def register(number: int, run: int = 0) -> bytes:
     return build("POST", f"/subjects/new{run}-{number}/versions", body)
 
 
+def register_event(number: int, run: int = 0) -> bytes:
+    """A request that registers a new schema of a Debezium key, which is also noted in the log."""
+    name = f"new{run}.t{number}"
+    schema = {
+        "type": "record", "name": "Key", "namespace": name, "connect.name": f"{name}.Key",
+        "fields": [{"name": "id", "type": "int"}],
+    }  # fmt: skip
+    return build("POST", f"/subjects/{name}-key/versions", {"schema": json.dumps(schema)})
+
+
 def measure_size(store: str, size: int) -> dict[str, Speed]:
     """Measure a store with so many subjects, and print its figures."""
     print(f"{size} subjects with {_VERSIONS} versions, filled at {fill(store, size):,.0f} a second")
@@ -192,6 +203,10 @@ def measure_size(store: str, size: int) -> dict[str, Speed]:
             found[name] = speed = measure(url, [pid], request)
             times = speed.cpu / found[_FLOOR].cpu
             print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs {times:6.2f}", flush=True)
+        for each, connections in product((register, register_event), _COMPARED_CONNECTIONS):
+            name = f"{each.__name__}, {connections} clients"
+            speed = measure(url, [pid], partial(each, run=connections), connections=connections)
+            print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs", flush=True)
     return found
 
 
@@ -224,6 +239,9 @@ def compare_with(other: str, pids: Sequence[int]) -> None:
 
 def main() -> None:
     """Print the figures for few and for many subjects, and how much more many ones cost."""
+    if len(sys.argv) > 1 and sys.argv[1].startswith("postgresql://"):
+        measure_size(sys.argv[1], _SMALL)
+        return
     if len(sys.argv) > 1 and "://" in sys.argv[1]:
         compare_with(sys.argv[1], [int(word) for word in sys.argv[2:]])
         return
