@@ -1,4 +1,4 @@
-"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | STORE | URL PID …]`.
+"""Speed of the schema registry: `python -m bench.registry [SUBJECTS … | STORE | URL PID …]`.
 
 The server is `schemaman serve` with a store in SQLite, or with the new store `postgresql://…` that is named
 there; its CPU time does not count the database. Each acknowledged registration is durable. Requests
