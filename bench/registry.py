@@ -147,33 +147,38 @@ def measure(
 
 
 def list_reads(subjects: int, versions: int = _VERSIONS) -> dict[str, Request]:
-    """Requests that read, each time another schema of all."""
+    """Requests that read, each time another schema of all.
+
+    All but the second are asked for the first time: a parameter that no server knows keeps answers apart.
+    """
 
     def choose(number: int) -> tuple[int, int]:
         return number * 7919 % subjects + 1, number % versions + 1
 
     def by_id(number: int, words: str = "") -> bytes:
         subject, version = choose(number)
-        return build("GET", f"/schemas/ids/{(subject - 1) * versions + version}{words}")
+        return build("GET", f"/schemas/ids/{(subject - 1) * versions + version}?n={number}{words}")
 
     def look_up(number: int) -> bytes:
         subject, version = choose(number)
-        return build("POST", f"/subjects/s{subject:06}", {"schema": make_schema(subject, version)})
+        return build("POST", f"/subjects/s{subject:06}?n={number}", {"schema": make_schema(subject, version)})
 
     return {
         _FLOOR: lambda number: build("GET", "/"),
         "schema by one id": lambda number: build("GET", f"/schemas/ids/{number % 100 + 1}"),
         "schema by any id": by_id,
         "by any id and subject": lambda number: by_id(
-            number, f"?fetchMaxId=false&subject=s{choose(number)[0]:06}"
+            number, f"&fetchMaxId=false&subject=s{choose(number)[0]:06}"
         ),
-        "latest version": lambda number: build("GET", f"/subjects/s{choose(number)[0]:06}/versions/latest"),
+        "latest version": lambda number: build(
+            "GET", f"/subjects/s{choose(number)[0]:06}/versions/latest?n={number}"
+        ),
         "look-up by content": look_up,
         "page of 100 subjects": lambda number: build(
-            "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100"
+            "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100&n={number}"
         ),
         "page of 20 schemas": lambda number: build(
-            "GET", f"/schemas?offset={(choose(number)[0] - 1) * versions}&limit=20"
+            "GET", f"/schemas?offset={(choose(number)[0] - 1) * versions}&limit=20&n={number}"
         ),
     }
 
