@@ -1,6 +1,7 @@
-"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL PID …]`.
+"""Speed of the schema registry: `python -m bench.registry [SUBJECTS … | STORE | URL PID …]`.
 
-The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
+The server is `schemaman serve` with a store in SQLite, or with the new store `postgresql://…` that is named
+there; its CPU time does not count the database. Each acknowledged registration is durable. Requests
 come over eight connections that stay open; of two servers, over one and over sixteen. The empty request,
 `GET /`, shows what HTTP itself costs. For each request: how many a second, the CPU microseconds of the
 server, and these as a multiple of the empty request.
@@ -146,33 +147,38 @@ def measure(
 
 
 def list_reads(subjects: int, versions: int = _VERSIONS) -> dict[str, Request]:
-    """Requests that read, each time another schema of all."""
+    """Requests that read, each time another schema of all.
+
+    All but the second are asked for the first time: a parameter that no server knows keeps answers apart.
+    """
 
     def choose(number: int) -> tuple[int, int]:
         return number * 7919 % subjects + 1, number % versions + 1
 
     def by_id(number: int, words: str = "") -> bytes:
         subject, version = choose(number)
-        return build("GET", f"/schemas/ids/{(subject - 1) * versions + version}{words}")
+        return build("GET", f"/schemas/ids/{(subject - 1) * versions + version}?n={number}{words}")
 
     def look_up(number: int) -> bytes:
         subject, version = choose(number)
-        return build("POST", f"/subjects/s{subject:06}", {"schema": make_schema(subject, version)})
+        return build("POST", f"/subjects/s{subject:06}?n={number}", {"schema": make_schema(subject, version)})
 
     return {
         _FLOOR: lambda number: build("GET", "/"),
         "schema by one id": lambda number: build("GET", f"/schemas/ids/{number % 100 + 1}"),
         "schema by any id": by_id,
         "by any id and subject": lambda number: by_id(
-            number, f"?fetchMaxId=false&subject=s{choose(number)[0]:06}"
+            number, f"&fetchMaxId=false&subject=s{choose(number)[0]:06}"
         ),
-        "latest version": lambda number: build("GET", f"/subjects/s{choose(number)[0]:06}/versions/latest"),
+        "latest version": lambda number: build(
+            "GET", f"/subjects/s{choose(number)[0]:06}/versions/latest?n={number}"
+        ),
         "look-up by content": look_up,
         "page of 100 subjects": lambda number: build(
-            "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100"
+            "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100&n={number}"
         ),
         "page of 20 schemas": lambda number: build(
-            "GET", f"/schemas?offset={(choose(number)[0] - 1) * versions}&limit=20"
+            "GET", f"/schemas?offset={(choose(number)[0] - 1) * versions}&limit=20&n={number}"
         ),
     }
 
@@ -181,6 +187,16 @@ def register(number: int, run: int = 0) -> bytes:
     """A request that registers a new schema under a new subject; each run has its own ones."""
     body = {"schema": make_schema(number, 1_000 + run)}
     return build("POST", f"/subjects/new{run}-{number}/versions", body)
+
+
+def register_event(number: int, run: int = 0) -> bytes:
+    """A request that registers a new schema of a Debezium key, which is also noted in the log."""
+    name = f"new{run}.t{number}"
+    schema = {
+        "type": "record", "name": "Key", "namespace": name, "connect.name": f"{name}.Key",
+        "fields": [{"name": "id", "type": "int"}],
+    }  # fmt: skip
+    return build("POST", f"/subjects/{name}-key/versions", {"schema": json.dumps(schema)})
 
 
 def measure_size(store: str, size: int) -> dict[str, Speed]:
@@ -192,6 +208,10 @@ def measure_size(store: str, size: int) -> dict[str, Speed]:
             found[name] = speed = measure(url, [pid], request)
             times = speed.cpu / found[_FLOOR].cpu
             print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs {times:6.2f}", flush=True)
+        for each, connections in product((register, register_event), _COMPARED_CONNECTIONS):
+            name = f"{each.__name__}, {connections} clients"
+            speed = measure(url, [pid], partial(each, run=connections), connections=connections)
+            print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs", flush=True)
     return found
 
 
@@ -224,6 +244,9 @@ def compare_with(other: str, pids: Sequence[int]) -> None:
 
 def main() -> None:
     """Print the figures for few and for many subjects, and how much more many ones cost."""
+    if len(sys.argv) > 1 and sys.argv[1].startswith("postgresql://"):
+        measure_size(sys.argv[1], _SMALL)
+        return
     if len(sys.argv) > 1 and "://" in sys.argv[1]:
         compare_with(sys.argv[1], [int(word) for word in sys.argv[2:]])
         return

@@ -89,6 +89,8 @@ def serve(
     options = ServerOptions(
         authenticator, max_request_bytes, int(conflict_code), None if no_access_log else _write_line
     )
+    if key is not None and certificate is None:
+        raise UsageError("--key needs the certificate of that key", hint="add --certificate FILE")
     listener = running.Listener(host, port, certificate, key)
     running.require_protected(listener, options, insecure)
     from schemaman.api.schema_registries import make_served_registry
@@ -102,10 +104,13 @@ def serve(
             context.console.write(f"{url}\n")
         context.console.inform(f"serving {url}; Ctrl-C stops it")
 
-    number = running.run_server(registry, listener, options, announce)
-    if number:
+    end = running.run_server(registry, listener, options, announce)
+    if end.cut_off:
+        context.console.inform(f"stopped; {end.cut_off} requests took too long and were answered with 503")
+    elif end.signal:
         context.console.inform("stopped; every request that had begun was answered")
-        raise click.exceptions.Exit(128 + number)
+    if end.signal:
+        raise click.exceptions.Exit(128 + end.signal)
 
 
 def _write_line(line: str) -> None:

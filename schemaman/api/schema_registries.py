@@ -94,12 +94,14 @@ class RegistrationRecorder:
         self._registry = registry
         self._workspace = workspace
 
-    def record(self, entry: RegistrationEntry) -> None:
-        """Write a registration; a log that cannot be written refuses no registration, and is a warning."""
+    def record(self, entries: Sequence[RegistrationEntry]) -> None:
+        """Write registrations with one commit; a log that cannot be written is a warning, no refusal."""
         try:
-            self._registry.note(entry)
+            self._registry.note(*entries)
         except SchemamanError as error:
-            if self._workspace is not None:
+            if self._workspace is None:
+                return
+            for entry in entries:
                 self._workspace.messages.warn(
                     f"version {entry.version} of {entry.subject} is registered, and not in the log: "
                     f"{error.message}",

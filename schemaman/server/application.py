@@ -54,6 +54,7 @@ _WORDS = {
     405: "The path does not have this method",
     406: "None of the accepted types is served",
     408: "The body did not arrive in time",
+    503: "The server stops, and the request may have been carried out or not; send it again",
     415: f"This Content-Type of the body is not read; send {PRODUCED[0]} or application/json",
 }
 
@@ -108,6 +109,8 @@ class RegistryApplication:
         self._executor = ThreadPoolExecutor(_THREADS, "schemaman-server")
         self._grouped = GroupedRegistrations(registry, self._executor)
         self.metrics = metrics.Metrics()
+        self.cut_off = 0
+        """How many requests were given up because the server stops."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of ASGI."""
@@ -126,6 +129,8 @@ class RegistryApplication:
             return
         except HttpFault as error:
             response = self._explain_fault(error, handled, PRODUCED[0])
+        except asyncio.CancelledError:
+            response = self._explain_end(handled)
         else:
             response = self._find_kept(request, handled) or await self._answer(request, handled)
         self._record(request, response.status_code, handled)
@@ -164,6 +169,13 @@ class RegistryApplication:
             return await self._answer_routed(request, handled, media_type)
         except (HttpFault, NoRoute, SchemamanError, RecursionError) as error:
             return self._explain_fault(error, handled, media_type)
+        except asyncio.CancelledError:
+            return self._explain_end(handled)
+
+    def _explain_end(self, handled: _Handled) -> Response:
+        """Answer a request that the stop of the server has cut off; clients repeat a 503."""
+        self.cut_off += 1
+        return self._explain_fault(HttpFault(503), handled, PRODUCED[0])
 
     async def _answer_routed(self, request: Request, handled: _Handled, media_type: str) -> Response:
         route = find_route(request.method, handled.path)
@@ -234,7 +246,7 @@ class RegistryApplication:
             case HttpFault():
                 handled.code = status = error.status
                 message = str(error)
-                if status == 408:
+                if status in (408, 503):
                     headers["Connection"] = "close"  # the rest of the body is no next request
                 elif status == 401:
                     headers["WWW-Authenticate"] = 'Basic realm="schemaman", charset="UTF-8"'

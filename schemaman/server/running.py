@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import signal
 import socket
@@ -21,8 +22,11 @@ from schemaman.server.deadlines import DeadlineProtocol
 from schemaman.subjects.schema_registry import SchemaRegistry
 
 _GRACE_SECONDS = 10
+"""How long requests that have begun may take when the server stops."""
 _BACKLOG = 2048
 _START_SECONDS = 30
+_PORT_FAULTS = (errno.EADDRINUSE, errno.EACCES)
+_PEM = "name PEM files that belong together with --certificate and --key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,14 @@ class Listener:
     port: int = 8081
     certificate: Path | None = None
     key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEnd:
+    """The number of the signal that stopped a server, 0 for none, and how many requests it cut off."""
+
+    signal: int
+    cut_off: int
 
 
 def require_protected(listener: Listener, options: ServerOptions, insecure: bool) -> None:
@@ -47,13 +59,13 @@ def require_protected(listener: Listener, options: ServerOptions, insecure: bool
 
 def run_server(
     registry: SchemaRegistry, listener: Listener, options: ServerOptions, announce: Callable[[str], None]
-) -> int:
-    """Serve until SIGINT or SIGTERM, and return its number; requests that have begun are answered before.
+) -> ServerEnd:
+    """Serve until SIGINT or SIGTERM; requests that have begun are answered before.
 
     `announce` takes the URL once connections are accepted.
 
     Raises:
-        CouldNotDo: the address is taken, or the certificate cannot be read.
+        CouldNotDo: the address is taken, or the certificate cannot be used.
     """
     application = RegistryApplication(registry, options)
     with _bind(listener) as bound:
@@ -61,7 +73,7 @@ def run_server(
         announce(_format_url(listener, bound))
         with _collecting_signals() as received:
             server.run(sockets=[bound])
-    return received[0] if received else 0
+    return ServerEnd(received[0] if received else 0, application.cut_off)
 
 
 @contextmanager
@@ -105,6 +117,8 @@ def _format_url(listener: Listener, bound: socket.socket) -> str:
 
 
 def _make_server(application: RegistryApplication, listener: Listener) -> uvicorn.Server:
+    if listener.certificate is not None:
+        _require_usable(listener.certificate, listener.key)
     config = uvicorn.Config(
         application,
         http=DeadlineProtocol,
@@ -118,14 +132,31 @@ def _make_server(application: RegistryApplication, listener: Listener) -> uvicor
         ssl_certfile=listener.certificate,
         ssl_keyfile=listener.key,
     )
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise CouldNotDo(
-            f"the certificate {listener.certificate} cannot be used: {error}",
-            hint="name PEM files with --certificate and --key",
-        ) from error
+    config.load()
     return uvicorn.Server(config)
+
+
+def _require_usable(certificate: Path, key: Path | None) -> None:
+    """Raises `CouldNotDo` unless both files can be read, belong together, and need no pass phrase."""
+    for path in (certificate, *(() if key is None else (key,))):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise CouldNotDo(f"{path} cannot be read: {error.strerror}", hint=_PEM) from error
+    if key is None and b"PRIVATE KEY-----" not in certificate.read_bytes():
+        raise CouldNotDo(f"the certificate {certificate} comes without its key", hint=_PEM)
+
+    def refuse_pass_phrase() -> str:
+        raise CouldNotDo(
+            f"the key in {key or certificate} is encrypted, and nobody is asked for its pass phrase",
+            hint=f"write it without one: openssl pkey -in {key or certificate} -out FILE",
+        )
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, refuse_pass_phrase)
+    except (OSError, ssl.SSLError) as error:
+        pair = certificate if key is None else f"{certificate} with the key {key}"
+        raise CouldNotDo(f"the certificate {pair} cannot be used: {error}", hint=_PEM) from error
 
 
 def _bind(listener: Listener) -> socket.socket:
@@ -138,9 +169,10 @@ def _bind(listener: Listener) -> socket.socket:
         bound.listen(_BACKLOG)
     except OSError as error:
         bound.close()
+        option = "port with --port" if error.errno in _PORT_FAULTS else "address with --host"
         raise CouldNotDo(
             f"{listener.host}:{listener.port} cannot be listened on: {error.strerror or error}",
-            hint="name another port with --port",
+            hint=f"name another {option}",
         ) from error
     return bound
 

@@ -18,6 +18,7 @@ from schemaman.errors import BadConfiguration
 ROLES = ("read", "write")
 _N, _R, _P = 1 << 14, 8, 1
 _LARGEST_MEMORY = 1 << 26
+_KEY_BYTES = 64
 _REMEMBERED = 1_000
 
 
@@ -74,9 +75,10 @@ def read_users(path: Path) -> tuple[User, ...]:
             continue
         name, _, rest = line.strip().partition(":")
         role, _, hash = rest.partition(":")
-        if not name or role not in ROLES or not _is_hash(hash) or name in found:
+        fault = _find_fault(name, role, hash)
+        if fault or name in found:
             raise BadConfiguration(
-                f"{path}, line {number}: a line is NAME:ROLE:HASH, once for each name",
+                f"{path}, line {number}: {fault or f'{name} is there twice'}; a line is NAME:ROLE:HASH",
                 hint="`schemaman serve --add-user NAME` writes such a line",
             )
         found[name] = User(name, role, hash)
@@ -135,20 +137,36 @@ def _is_password(password: str, hash: str) -> bool:
     return hmac.compare_digest(found, base64.b64decode(key))
 
 
+def _find_fault(name: str, role: str, hash: str) -> str:
+    """Tell what is wrong with the parts of a line; empty for nothing, and never with a part of the hash."""
+    if not name:
+        return "the name is missing"
+    if role not in ROLES:
+        return f"the role of {name} is neither read nor write"
+    return "" if _is_hash(hash) else f"the hash of {name} is none of scrypt that can be checked"
+
+
 def _is_hash(text: str) -> bool:
-    match text.split("$"):
-        case ["scrypt", n, r, p, salt, key] if n.isdigit() and r.isdigit() and p.isdigit():
-            try:
-                is_cheap = 128 * int(n) * int(r) * int(p) <= _LARGEST_MEMORY and int(n) > 1
-                return is_cheap and not int(n) & (int(n) - 1) and bool(base64.b64decode(salt + key))
-            except ValueError:
-                return False
-    return False
+    """Whether a password can be compared with a hash, at a cost that a server can bear."""
+    try:
+        kind, *numbers, salt, key = text.split("$")
+        n, r, p = map(int, numbers)
+        is_cheap = 0 < 128 * n * r * p <= _LARGEST_MEMORY and n > 1 and r > 0 and not n & (n - 1)
+        sizes = len(base64.b64decode(salt, validate=True)), len(base64.b64decode(key, validate=True))
+    except ValueError:
+        return False
+    return kind == "scrypt" and is_cheap and sizes[0] > 0 and sizes[1] == _KEY_BYTES
 
 
 def _derive(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
     return hashlib.scrypt(
-        password.encode("utf-8", "surrogatepass"), salt=salt, n=n, r=r, p=p, maxmem=2 * _LARGEST_MEMORY
+        password.encode("utf-8", "surrogatepass"),
+        salt=salt,
+        n=n,
+        r=r,
+        p=p,
+        maxmem=2 * _LARGEST_MEMORY,
+        dklen=_KEY_BYTES,
     )
 
 

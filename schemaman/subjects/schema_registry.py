@@ -64,13 +64,13 @@ Requested = SchemaRequest | str
 class Surroundings:
     """What a registry uses beyond its subjects, and whom it tells.
 
-    `gate` judges for the policies. `histories` find source tables. `record` takes the evidence of each new
-    version, and `notify` each quarantined one, when they are durable.
+    `gate` judges for the policies. `histories` find source tables. `record` takes the evidence of the
+    new versions of a call, and `notify` each quarantined one, when they are durable.
     """
 
     gate: RegistrationGate = field(default_factory=RegistrationGate)
     histories: TableHistories | None = None
-    record: Callable[[RegistrationEntry], None] | None = None
+    record: Callable[[Sequence[RegistrationEntry]], None] | None = None
     notify: Callable[[VersionedSchema], None] | None = None
 
 
@@ -171,11 +171,13 @@ class SchemaRegistry:
                     outcomes[number] = error
         rest = [pair for pair in enumerate(group) if pair[0] not in outcomes]
         fresh = self._write_group(rest, outcomes) if rest else ()
+        evidence: list[RegistrationEntry] = []
         for number, found in fresh:
             try:
-                self._announce(found)
+                evidence += self._list_evidence(found)
             except SchemamanError as error:
                 outcomes[number] = error
+        self._notify([found for _, found in fresh], evidence)
         return tuple(outcomes[number] for number in range(len(group)))
 
     def _write_group(
@@ -208,23 +210,31 @@ class SchemaRegistry:
                 prepared = prepare_registration(rows, name, _make_request(schema), normalize=False)
                 found.append(register_schema(rows, prepared, actor, self._surroundings.gate))
                 fresh += found[-1:] if prepared.is_new else ()
-        for each in fresh:
-            self._announce(each)
+        self._announce(fresh)
         return found[0], found[1]
 
-    def _announce(self, found: VersionedSchema) -> None:
-        """Tell the surroundings of a new version: its evidence, and its quarantine."""
+    def _announce(self, fresh: Sequence[VersionedSchema]) -> None:
+        """Tell the surroundings of new versions: their evidence, and their quarantine."""
+        self._notify(fresh, [entry for found in fresh for entry in self._list_evidence(found)])
+
+    def _list_evidence(self, found: VersionedSchema) -> tuple[RegistrationEntry, ...]:
         around = self._surroundings
-        if around.record is not None:
-            text = RegisteredText(found.schema.content)
-            if text.content.references:
-                with self._store.reading_subjects() as rows:
-                    text = load_text(rows, found)
-            evidence = make_evidence(found, text, around.histories)
-            if evidence is not None:
-                around.record(evidence)
-        if around.notify is not None and found.quarantine is not None:
-            around.notify(found)
+        if around.record is None:
+            return ()
+        text = RegisteredText(found.schema.content)
+        if text.content.references:
+            with self._store.reading_subjects() as rows:
+                text = load_text(rows, found)
+        evidence = make_evidence(found, text, around.histories)
+        return () if evidence is None else (evidence,)
+
+    def _notify(self, fresh: Sequence[VersionedSchema], evidence: Sequence[RegistrationEntry]) -> None:
+        around = self._surroundings
+        if around.record is not None and evidence:
+            around.record(evidence)
+        for found in fresh:
+            if around.notify is not None and found.quarantine is not None:
+                around.notify(found)
 
     def look_up(
         self, subject: str, schema: Requested, *, normalize: bool = False, deleted: bool = False

@@ -27,12 +27,15 @@ Bindings = tuple[tuple[SubjectName, Association, VersionedSchema | None], ...]
 class TopicAssociations:
     """Answers for associations; each call is one transaction of the store.
 
-    Each method raises `RefusedRequest`, whose `code` is that of the REST API. `announce` takes each new
-    version.
+    Each method raises `RefusedRequest`, whose `code` is that of the REST API. `announce` takes the new
+    versions of a call.
     """
 
     def __init__(
-        self, store: SubjectStore, gate: RegistrationGate, announce: Callable[[VersionedSchema], None]
+        self,
+        store: SubjectStore,
+        gate: RegistrationGate,
+        announce: Callable[[Sequence[VersionedSchema]], None],
     ) -> None:
         self._store = store
         self._gate = gate
@@ -63,8 +66,8 @@ class TopicAssociations:
                 return found
 
             bindings = bind_resource(rows, resource, requests, register, is_upsert=is_upsert)
-        for found in () if is_dry_run else fresh:
-            self._announce(found)
+        if not is_dry_run:
+            self._announce(fresh)
         return bindings
 
     def unbind(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +24,60 @@ def test_a_server_beyond_this_machine_needs_users(run: Run, tmp_path: Path) -> N
     assert not (tmp_path / "a.db").exists()
     done = run("serve", "--users", str(tmp_path / "none"))
     assert (done.code, "cannot be read" in done.err) == (2, True)
-    (tmp_path / "bad").write_text("ana:admin:x\n")
-    done = run("serve", "--users", str(tmp_path / "bad"))
-    assert (done.code, "line 1" in done.err) == (2, True)
     assert run("serve", "--add-user", "ana").code == 2
+
+
+KEY = "B" * 85 + "A=="
+"""The base64 of 64 bytes."""
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("ana:admin:x", "the role of ana is neither read nor write"),
+        (":read:x", "the name is missing"),
+        ("ana:read:$2b$12$abcdefgh", "the hash of ana is none of scrypt"),
+        (f"ana:read:scrypt$16384$8$0$AAAA${KEY}", "the hash of ana"),
+        (f"ana:read:scrypt$16384$-8$-1$AAAA${KEY}", "the hash of ana"),
+        (f"ana:read:scrypt$1048576$8$1$AAAA${KEY}", "the hash of ana"),
+        (f"ana:read:scrypt$16384$8$1$${KEY}", "the hash of ana"),
+        ("ana:read:scrypt$16384$8$1$AAAA$BBBB", "the hash of ana"),
+        (
+            f"ana:read:scrypt$16384$8$1$AAAA${KEY}\nana:write:scrypt$16384$8$1$AAAA${KEY}",
+            "ana is there twice",
+        ),
+    ],
+)
+def test_a_line_of_users_that_nobody_could_log_in_with_is_refused(
+    run: Run, tmp_path: Path, line: str, fault: str
+) -> None:
+    (tmp_path / "bad").write_text(f"{line}\n")
+    done = run("serve", "--users", str(tmp_path / "bad"))
+    assert (done.code, f"line {len(line.splitlines())}: {fault}" in done.err) == (2, True)
+    assert KEY not in done.err
+
+
+def test_a_certificate_that_cannot_be_used_is_told_with_its_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    for words, code, fault in (
+        (("--key", "k.pem"), 2, "--key needs the certificate"),
+        (("--certificate", "none.pem"), 3, "none.pem cannot be read"),
+        (("--certificate", "c.pem"), 3, "c.pem comes without its key"),
+        (("--certificate", "c.pem", "--key", "none.pem"), 3, "none.pem cannot be read"),
+        (("--certificate", "c.pem", "--key", "c.pem"), 3, "c.pem cannot be used"),
+    ):
+        files = [word if word.startswith("--") else str(tmp_path / word) for word in words]
+        done = run("serve", "--port", "0", "--store", f"sqlite:///{tmp_path / 'a.db'}", *files)
+        assert (done.code, fault in done.err) == (code, True), done.err
+
+
+def test_an_address_that_cannot_be_listened_on_is_told(run: Run, tmp_path: Path) -> None:
+    store = ("--store", f"sqlite:///{tmp_path / 'a.db'}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "--port", str(taken.getsockname()[1]), *store)
+    assert (done.code, "--port" in done.err) == (3, True)
+    done = run("serve", "--port", "0", "--insecure", "--host", "192.0.2.1", *store)
+    assert (done.code, "--host" in done.err) == (3, True)
 
 
 def test_a_user_is_added_with_a_password_that_is_not_shown(

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 import schemaman as sm
-from schemaman.server import application, deadlines
+from schemaman.server import application, deadlines, running
 from schemaman.server.application import ServerOptions
 from schemaman.server.running import serve_in_thread
 from schemaman.server.users import Authenticator, add_line, format_user, read_users
@@ -411,6 +415,32 @@ def test_users_have_roles_and_no_secret_is_written(tmp_path: Path) -> None:
     assert log[-1]["path"] == "/subjects/s/versions"
     assert log[-1]["request_id"] == "r1"
     assert not any("Basic" in line or "scrypt" in line for line in lines)
+
+
+def test_a_stop_answers_what_the_store_keeps_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registration may be carried out afterwards; its client sends it again."""
+    monkeypatch.setattr(running, "_GRACE_SECONDS", 0.2)
+    path, asked = tmp_path / "a.db", Event()
+    registry = sm.open_schema_registry(f"sqlite:///{path}", create=True)
+    find_revision = registry.find_revision
+
+    def tell_and_find() -> object | None:
+        asked.set()
+        return find_revision()
+
+    monkeypatch.setattr(registry, "find_revision", tell_and_find)
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        with serve_in_thread(registry) as url:
+            answer = pool.submit(Requests(url), "POST", "/subjects/s/versions", body())
+            assert asked.wait(20)
+        found = answer.result()
+        other.execute("ROLLBACK")
+    assert fault(found) == (503, 503)
+    assert found.headers["connection"] == "close"
 
 
 def test_a_client_that_sends_too_slowly_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:

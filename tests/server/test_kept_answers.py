@@ -10,18 +10,28 @@ import schemaman as sm
 from schemaman.server.application import ServerOptions
 from schemaman.server.running import serve_in_thread
 from schemaman.server.users import Authenticator, User, hash_password
+from tests.live.database import schema_of_its_own
 from tests.server.conftest import Requests
 
 FIXED = '{"type":"fixed","name":"F","size":4}'
+LARGER = '{"type":"fixed","name":"F","size":5}'
+REFUSED = {"is_compatible": False}
 
 
-def test_an_answer_is_given_again_only_while_nothing_has_changed(tmp_path: Path) -> None:
-    """Two servers share a file: each sees at once what the other one has written."""
-    store = f"sqlite:///{tmp_path / 'a.db'}"
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'a.db'}"
+    return schema_of_its_own(request.getfixturevalue("database"))
+
+
+def test_an_answer_is_given_again_only_while_nothing_has_changed(store: str) -> None:
+    """Two servers share a store: each sees at once what the other one has written."""
     here, there = sm.open_schema_registry(store, create=True), sm.open_schema_registry(store)
     with serve_in_thread(here) as url, serve_in_thread(there) as other:
         ask, ask_other = Requests(url), Requests(other)
         body = {"schema": FIXED}
+
         assert ask("GET", "/subjects/s/versions/latest").status == 404
         assert ask_other("POST", "/subjects/s/versions", body).body["version"] == 1
         for _ in range(3):
@@ -29,11 +39,24 @@ def test_an_answer_is_given_again_only_while_nothing_has_changed(tmp_path: Path)
             assert ask("POST", "/subjects/s", body).body["version"] == 1
             assert ask("POST", "/subjects/s/versions", body).body["id"] == 1
             assert ask("GET", "/schemas/ids/1").body["schema"] == FIXED
-        assert ask_other("DELETE", "/subjects/s").body == [1]
+            assert ask("GET", "/subjects").body == ["s"]
+            assert ask("GET", "/config").body == {"compatibilityLevel": "BACKWARD"}
+            assert ask("GET", "/mode").body == {"mode": "READWRITE"}
+            assert ask("POST", "/compatibility/subjects/s/versions", {"schema": LARGER}).body == REFUSED
+        assert ask_other("PUT", "/config", {"compatibility": "NONE"}).status == 200
+        assert ask("GET", "/config").body == {"compatibilityLevel": "NONE"}
+        assert ask("POST", "/compatibility/subjects/s/versions", {"schema": LARGER}).body != REFUSED
+        assert ask_other("POST", "/subjects/s/versions", {"schema": LARGER}).body["version"] == 2
+        assert ask("GET", "/subjects/s/versions/latest").body["schema"] == LARGER
+        assert ask("GET", "/subjects/s/versions").body == [1, 2]
+        assert ask_other("DELETE", "/subjects/s").body == [1, 2]
         assert ask("GET", "/subjects/s/versions/latest").status == 404
         assert ask("POST", "/subjects/s", body).status == 404
-        assert ask("POST", "/subjects/s/versions", body).body["version"] == 2
+        assert ask("GET", "/subjects").body == []
+        assert ask("POST", "/subjects/s/versions", body).body["version"] == 3
+        assert ask_other("GET", "/subjects/s/versions").body == [3]
         assert ask_other("PUT", "/mode/s", {"mode": "READONLY"}).status == 200
+        assert ask("GET", "/mode/s").body == {"mode": "READONLY"}
         assert ask("POST", "/subjects/s/versions", body).body["error_code"] == 42205
         ask.connection.close()
         ask_other.connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +14,15 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 import schemaman as sm
+from schemaman.store.log import RegistrationEntry
 from schemaman.store.sql.group_commit import GroupCommit
+from schemaman.store.sql.memory_subjects import MemorySubjects
+from schemaman.store.sql.store import SqlStore
 from schemaman.store.subjects import SubjectName
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema
 from schemaman.subjects.requests import SchemaRequest
-from schemaman.subjects.schema_registry import WantedRegistration
+from schemaman.subjects.schema_registry import SchemaRegistry, Surroundings, WantedRegistration
 
 
 def test_threads_register_together_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -64,6 +68,32 @@ def test_a_group_has_one_commit_and_each_member_its_outcome(tmp_path: Path) -> N
     assert after != before
     assert registry.register_group([group[0], group[4]]) == (outcomes[0], outcomes[4])
     assert registry.read_revision() == after
+
+
+def test_the_evidence_of_a_group_is_one_entry_each_and_one_commit(tmp_path: Path) -> None:
+    told: list[Sequence[RegistrationEntry]] = []
+    registry = SchemaRegistry(MemorySubjects(), surroundings=Surroundings(record=told.append))
+    events = [(f"s.t{n}-key", f"s.t{n}") for n in range(3)]
+    group = [
+        WantedRegistration(SubjectName(".", subject), SchemaRequest(_write_key(record)))
+        for subject, record in (*events, events[0])
+    ]
+    registry.register_group([*group, WantedRegistration(SubjectName(".", "x"), SchemaRequest('"int"'))])
+    assert [[entry.subject for entry in entries] for entries in told] == [[subject for subject, _ in events]]
+    registry.register_group(group)
+    assert len(told) == 1
+    store = f"sqlite:///{tmp_path / 'a.db'}"
+    sm.open_schema_registry(store, create=True).register_group(group)
+    with SqlStore.open(store) as opened:
+        noted = list(opened.read(kinds=[RegistrationEntry]))
+    assert [(stamped.sequence, stamped.entry) for stamped in noted] == list(enumerate(told[0], 1))
+
+
+def _write_key(record: str) -> str:
+    return (
+        f'{{"type":"record","name":"Key","namespace":"{record}","connect.name":"{record}.Key",'
+        '"fields":[{"name":"id","type":"int"}]}'
+    )
 
 
 def _write_fixed(name: str, size: int) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Select, create_engine, text
 from sqlalchemy.dialects import sqlite
 
+import schemaman as sm
+from schemaman.errors import StoreUnavailable
 from schemaman.store.sql import subjects
 from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.subject_tables import SUBJECT_TABLES
@@ -42,3 +47,14 @@ def test_a_key_is_searched_with_all_of_its_columns(
         details = [row.detail for row in plan]
     assert [detail for detail in details if f"({columns})" in detail], details
     assert not [detail for detail in details if "B-TREE" in detail], details
+
+
+def test_a_damaged_row_is_a_fault_of_the_store(tmp_path: Path) -> None:
+    """SQLite reads the text of a row when it is fetched, and not when the query runs."""
+    path = tmp_path / "a.db"
+    registry = sm.open_schema_registry(f"sqlite:///{path}", create=True)
+    registry.register("s", '"int"')
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE subject_version SET actor = CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreUnavailable, match="UTF-8"):
+        registry.find_version("s")

@@ -8,18 +8,24 @@ import random
 import signal
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from schemaman.errors import StoreUnavailable
+from schemaman.server.running import serve_in_thread
 from schemaman.store.sql.store import SqlStore
 from schemaman.subjects.contents import find_served_text
 from schemaman.subjects.schema_registry import SchemaRegistry
 from tests.live.database import schema_of_its_own
+from tests.server.conftest import Requests
 from tests.support.checkout import PROOF
 
 PROCESSES = 8
+CLIENTS = 4
+"""How many clients each server has, so that their registrations share commits."""
 SUBJECTS, CONTENTS = 5, 12
 CALLS = 12
 ROUNDS = 50 if PROOF else 1
@@ -31,23 +37,57 @@ def write_schema(number: int) -> str:
     return f'{{"type":"fixed","name":"F","size":4,"number":{number}}}'
 
 
-def register_forever(url: str, acknowledged: str, seed: int, calls: int) -> None:
+def register_in_process(url: str, acknowledged: str, seed: int, calls: int) -> None:
+    """Register by calls of the library."""
+    registry = SchemaRegistry(SqlStore.open(url, busy_ms=60_000))
+
+    def register(subject: str, schema: str) -> tuple[int, int]:
+        found = registry.register(subject, schema).version
+        return found.number, found.schema_id
+
+    register_forever(register, acknowledged, seed, calls)
+
+
+def register_by_requests(url: str, acknowledged: str, seed: int, calls: int) -> None:
+    """Serve the store, and register as several clients of this server at once."""
+    registry = SchemaRegistry(SqlStore.open(url, busy_ms=60_000))
+
+    def run_client(address: str, client: int) -> None:
+        ask = Requests(address)
+
+        def register(subject: str, schema: str) -> tuple[int, int]:
+            answer = ask("POST", f"/subjects/{subject}/versions", {"schema": schema})
+            assert answer.status == 200, answer
+            return answer.body["version"], answer.body["id"]
+
+        register_forever(register, f"{acknowledged}-{client}", 10 * seed + client, calls)
+
+    with serve_in_thread(registry) as address, ThreadPoolExecutor(CLIENTS) as pool:
+        for client in [pool.submit(run_client, address, client) for client in range(CLIENTS)]:
+            client.result()
+
+
+def register_forever(
+    register: Callable[[str, str], tuple[int, int]], acknowledged: str, seed: int, calls: int
+) -> None:
     """Register at random, and note each answer behind it."""
     chance = random.Random(seed)
-    registry = SchemaRegistry(SqlStore.open(url, busy_ms=60_000))
     with Path(acknowledged).open("a", encoding="utf-8", buffering=1) as file:
         for _ in range(calls):
             subject, number = f"s{chance.randrange(SUBJECTS)}", chance.randrange(CONTENTS)
-            found = registry.register(subject, write_schema(number)).version
-            file.write(f"{subject} {number} {found.number} {found.schema_id}\n")
+            version, id = register(subject, write_schema(number))
+            file.write(f"{subject} {number} {version} {id}\n")
 
 
-def run_round(url: str, folder: Path, seed: int, kills: int) -> None:
+Registering = Callable[[str, str, int, int], None]
+
+
+def run_round(url: str, registering: Registering, folder: Path, seed: int, kills: int) -> None:
     forked = multiprocessing.get_context("fork")
     chance = random.Random(seed)
     processes = [
         forked.Process(
-            target=register_forever,
+            target=registering,
             args=(url, str(folder / f"{seed}-{n}"), seed * 100 + n, 10_000 if n < kills else CALLS),
         )
         for n in range(PROCESSES)
@@ -69,12 +109,15 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return schema_of_its_own(request.getfixturevalue("database"))
 
 
-def test_ids_and_versions_stay_exact_whoever_is_killed(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("registering", [register_in_process, register_by_requests])
+def test_ids_and_versions_stay_exact_whoever_is_killed(
+    url: str, registering: Registering, tmp_path: Path, figure: Callable[[str, object], None]
+) -> None:
     SqlStore.open(url, create=True).close()
     folder = tmp_path / "acknowledged"
     folder.mkdir()
     for seed in range(1, ROUNDS + 1):
-        run_round(url, folder, seed, kills=4)
+        run_round(url, registering, folder, seed, kills=4)
     with SqlStore.open(url) as store:
         registry = SchemaRegistry(store)
         rows = registry.list_schemas()
@@ -94,6 +137,8 @@ def test_ids_and_versions_stay_exact_whoever_is_killed(url: str, tmp_path: Path)
             assert (subject, int(version), int(id)) in known
             assert by_content[write_schema(int(number))] == {int(id)}
         assert store.check() == ()
+    told = f"{4 * ROUNDS} kills of {PROCESSES} processes, {len(lines)} acknowledged registrations"
+    figure(f"writers of subjects, {registering.__name__} on {url.partition(':')[0]}", told)
 
 
 def test_the_registry_is_the_same_over_each_store(url: str) -> None:

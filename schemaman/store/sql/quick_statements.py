@@ -5,7 +5,7 @@ For a row that a file answers in five microseconds, the path through SQLAlchemy 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -29,7 +29,7 @@ class QuickStatement:
         """Run a query, and list its rows. Raises as `Connection.execute`."""
         if not connection.dialect.positional:
             return connection.execute(self.statement, dict(values)).all()
-        rows: list[Sequence[Any]] = self._run(connection, (values,)).fetchall()
+        rows: list[Sequence[Any]] = self._run(connection, (values,), lambda cursor: cursor.fetchall())
         return rows
 
     def find_value(self, connection: Connection, values: Mapping[str, object]) -> Any:
@@ -44,16 +44,20 @@ class QuickStatement:
         """
         if not connection.dialect.positional:
             return connection.execute(self.statement, [dict(values) for values in rows]).rowcount
-        return int(self._run(connection, rows).rowcount)
+        return int(self._run(connection, rows, lambda cursor: cursor.rowcount))
 
-    def _run(self, connection: Connection, rows: Iterable[Mapping[str, object]]) -> Any:
+    def _run(
+        self, connection: Connection, rows: Iterable[Mapping[str, object]], read: Callable[[Any], Any]
+    ) -> Any:
         text, names = self._texts.get(connection.dialect.name) or self._compile(connection)
         ordered = [[values[name] for name in names] for values in rows]
         cursor: Any = connection.connection.cursor()
         try:
-            return (
-                cursor.execute(text, ordered[0]) if len(ordered) == 1 else cursor.executemany(text, ordered)
-            )
+            if len(ordered) == 1:
+                cursor.execute(text, ordered[0])
+            else:
+                cursor.executemany(text, ordered)
+            return read(cursor)  # a damaged row is found only here
         except connection.dialect.loaded_dbapi.Error as error:
             raise _make_error(connection, text, ordered[0], error) from error
 

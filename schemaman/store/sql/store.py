@@ -435,6 +435,8 @@ class SqlStore:
         return self._histories.refold_tables(connection, new)
 
     def _write(self, connection: Connection, log: Sequence[LogEntry], end: int) -> int:
+        if not log:
+            return end
         sealed = seal_entries(log, read_meta(connection, "head"))
         return self._insert_entries(
             connection, [(s, stamped.entry) for s, stamped in zip(sealed, log, strict=True)], end

@@ -36,6 +36,7 @@ from schemaman.store import entry_json as codec
 from schemaman.store import schema_json as structure_codec
 from schemaman.store.log import CoveredRange, Entry, list_tables
 from schemaman.store.offsets import merge_ranges
+from schemaman.store.sql.quick_statements import QuickStatement
 
 LAYOUT = 12
 """Of the tables below; a store of another layout is refused."""
@@ -210,9 +211,16 @@ def make_damaged_error(what: str) -> StoreUnavailable:
     return StoreUnavailable(f"the store is damaged: {what}", hint=RESTORE)
 
 
+# Each append reads four lines and writes two.
+_READ_META = QuickStatement(select(META.c.value).where(META.c.name == bindparam("wanted")))
+_SET_META = QuickStatement(
+    update(META).where(META.c.name == bindparam("wanted")).values(value=bindparam("new"))
+)
+
+
 def read_meta(connection: Connection, name: str) -> str:
     """Read one line of `meta`: `layout`, `id`, `end`, `head`. Raises `StoreUnavailable` if it is missing."""
-    value = connection.scalar(select(META.c.value).where(META.c.name == name))
+    value = _READ_META.find_value(connection, {"wanted": name})
     if value is None:
         raise make_damaged_error(f"it has lost its {name!r}")
     return str(value)
@@ -239,8 +247,7 @@ def read_log_end(connection: Connection) -> int:
 
 def set_meta(connection: Connection, **values: str) -> None:
     """Write lines of `meta` that are there."""
-    for name, value in values.items():
-        connection.execute(update(META).where(META.c.name == name).values(value=value))
+    _SET_META.write_rows(connection, [{"wanted": name, "new": value} for name, value in values.items()])
 
 
 @lru_cache(1 << 14)
