@@ -172,9 +172,9 @@ def test_a_path_whose_source_was_made_anew_gets_a_successor_and_a_renamed_one_it
     }
 
 
-def _event(table: str, offset: int, id: int, value: str, op: str = "c", **source: object) -> Record:
+def _event(table: str, offset: int, id: int, value: str, op: str = "c", schema: str = "public") -> Record:
     fields, row = {"id": node("int32"), "v": node("string")}, {"id": id, "v": value}
-    return row_event(fields, op, row, offset=offset, table=table, **source)
+    return row_event(fields, op, row, offset=offset, table=table, schema=schema)
 
 
 def test_rows_of_two_tables_come_together_once_a_person_says_that_they_are_one(source: Source) -> None:
