@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,6 +109,8 @@ def read_recording(spark: Any, recording: Path, folder: Path, batches: int) -> A
         part = parts / f"{number:04}.jsonl"
         if not part.exists():
             part.write_bytes(b"".join(lines[number * size : (number + 1) * size]))
+        # Spark takes files by modification time, in milliseconds; of equal ones, the order is any.
+        os.utime(part, (number, number))
     stream = spark.readStream.schema(KCAT).option("maxFilesPerTrigger", 1).json(str(parts))
     return stream.selectExpr(*KAFKA)
 

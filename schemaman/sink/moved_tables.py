@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from schemaman.errors import Locked, SchemamanError, StatementFailed
-from schemaman.history.versions import TableEvent, TableHistory
+from schemaman.errors import Locked, RowsUnready, SchemamanError, StatementFailed
+from schemaman.history.versions import SchemaVersion, TableEvent, TableHistory
 from schemaman.migration.apply.lease import TargetLease
 from schemaman.migration.conditions import find_unmet_query
 from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
@@ -35,7 +35,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.ended_incarnations import find_end, list_previous_names
@@ -81,6 +81,7 @@ class TableMover:
         Raises:
             StatementFailed: the lake cannot be read.
             Locked: another job moves tables of the target.
+            RowsUnready: a table to move has rows that belong to the next table of its name.
         """
         if not self._may_move(history, address):
             return ()
@@ -131,6 +132,9 @@ class TableMover:
         if isinstance(plan, Refusal):
             return (), (f"{plan.change}: {plan.reason}; instead: {plan.instead}",)
         unmet = find_unmet_query(lake, plan.steps[0].precondition, partial(query_number, self.executor))
+        misread = self._find_misread_rows(found.table, found.lake)
+        if misread:
+            return (), (misread,)
         if unmet is not None:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
         return self.apply(plan), ()
@@ -155,15 +159,61 @@ class TableMover:
     def find_late_place(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
         """Find the moved lake table that surely takes late rows of an ended incarnation; None if none does.
 
-        The table still has the structure that it had when it moved. `history` is the whole one. Raises
-        `StatementFailed`.
+        The table still has the structure that it had when it moved, or has got columns alone since. Where it
+        was made under its new name, it takes these rows whatever the policy says: nothing moves. `history` is
+        the whole one. Raises `StatementFailed`.
         """
-        if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
-            return None
         moved = self.find_moved_table(history, end, address)
-        stamp = None if moved is None else read_record(moved.lake.properties).version
-        own = (v for v in history.versions if v.incarnation == end.incarnation)
-        return moved if stamp is not None and any(v.has_id(stamp) for v in own) else None
+        kind: ChangeKind = "drop-table" if end.kind == "dropped" else "rename-table"
+        if moved is None or not (
+            self._is_automatic(history.table, kind) or self._is_made_under_next_name(history, end, address)
+        ):
+            return None
+        stamp = read_record(moved.lake.properties).version
+        own = [v for v in history.versions if v.incarnation == end.incarnation]
+        if stamp is not None and any(v.has_id(stamp) for v in own):
+            return moved
+        return self._read_as_before(history, own[-1], moved) if own else None
+
+    def find_renamed_table(self, history: TableHistory, address: str) -> LakeTableAt | None:
+        """Find the lake table that a source has under its next name, while it has none under this one.
+
+        Raises `StatementFailed`.
+        """
+        end = find_end(history, history.latest.incarnation)
+        if end is None or not self._is_made_under_next_name(history, end, address):
+            return None
+        return self.find_moved_table(history, end, address)
+
+    def _is_made_under_next_name(self, history: TableHistory, end: TableEvent, address: str) -> bool:
+        """Whether a renamed incarnation has no lake table under the name that it had."""
+        if end.kind != "renamed":
+            return False
+        tables = list_successors(self._inspect, address, str(history.table))
+        return all(find_incarnation(each.lake, history) != end.incarnation for each in tables)
+
+    def _read_as_before(
+        self, history: TableHistory, version: SchemaVersion, moved: LakeTableAt
+    ) -> LakeTableAt | None:
+        """The table as it was at a version from before a rename, if columns alone were added since.
+
+        The added columns are then as foreign ones: late rows, which have no values for them, leave them as
+        they are.
+        """
+        record, table = read_record(moved.lake.properties), self._find_source(moved.lake)
+        other = None if table is None else self.registry.store.history(table)
+        incarnation = None if other is None else find_incarnation(moved.lake, other)
+        if other is None or incarnation is None or not record.version:
+            return None
+        versions = [v for v in other.versions if v.incarnation == incarnation]
+        last = [number for number, v in enumerate(versions) if v.has_id(record.version)]
+        if not last or not versions[0].has_id(version.id):
+            return None
+        if not all(_only_adds(versions[0].schema, v.schema) for v in versions[: last[-1] + 1]):
+            return None
+        cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
+        properties = {**moved.lake.properties, **_make_stamp(migration_source(cut))}
+        return LakeTableAt(moved.address, replace(moved.lake, properties=properties))
 
     def find_displaced_address(self, history: TableHistory, end: TableEvent, address: str) -> str | None:
         """Find the address of the lake table that an ended incarnation left, or would have left; else None.
@@ -234,6 +284,7 @@ class TableMover:
             return ()
         if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
             return ()
+        self._require_own_rows(history.table, lake)
         known = end.other is not None and self.registry.store.history(end.other) is not None
         if end.other is not None and known and self.target.has_table(end.other):
             to = self.target.address(end.other)
@@ -243,6 +294,18 @@ class TableMover:
                     return moved
         free = name_displaced(address, lambda name: self._inspect(name) is None)
         return () if free is None else self._move(migration_source(history), lake, (address, free), turn)
+
+    def _require_own_rows(self, table: TableId, lake: LakeTable) -> None:
+        """Require that no row of a table came after the change that ends it. Raises `RowsUnready`."""
+        misread = self._find_misread_rows(table, lake)
+        if misread:
+            raise RowsUnready(misread)
+
+    def _find_misread_rows(self, table: TableId, lake: LakeTable) -> str:
+        """Explain which rows of a table were read by a wrong structure; empty if none were."""
+        recorded = self.registry.history(table)
+        found = self.preflight.find_misread_rows(recorded, lake, self.target.format)
+        return "" if found is None else str(found)
 
     def _move_home(self, lake: LakeTable, address: str) -> tuple[str, ...]:
         """Move a table that has the name of another source to its own name, if that is free.
@@ -310,6 +373,8 @@ class TableMover:
         found = self.preflight.find_previous_table(history, self.target.format, address, self.target.address)
         if found is None:
             return ()
+        if read_record(found.lake.properties).source == str(found.table):
+            self._require_own_rows(found.table, found.lake)
         former = self.registry.history(found.table)
         return self._adopt(former, found.lake, (found.address, address), history.table, turn)
 
@@ -437,6 +502,13 @@ class TableMover:
     def _is_automatic(self, table: TableId, kind: ChangeKind) -> bool:
         ruling = self.policy.find_ruling(kind, str(table), self.target.name, self.target.format)
         return ruling.level == "auto"
+
+
+def _only_adds(before: TableSchema, after: TableSchema) -> bool:
+    """Whether a structure has each column of an earlier one as it was, and the same key."""
+    kept = {column.id: (column.name, column.type) for column in after.columns}
+    own = {column.id: (column.name, column.type) for column in before.columns}
+    return before.key == after.key and own.items() <= kept.items()
 
 
 def _make_stamp(source: MigrationSource) -> dict[str, str]:

@@ -131,6 +131,11 @@ class Preflight:
         name = TARGETS.get(format).table_name(lake.name)
         return StaleRowCheck(self.store, self.modes).find_stale_rows(history, lake, name, self.executor)
 
+    def find_misread_rows(self, history: TableHistory, lake: LakeTable, format: str) -> StaleRows | None:
+        """As `find_stale_rows`, of rows that are there; that rows of an earlier name lack is no fault."""
+        name = TARGETS.get(format).table_name(lake.name)
+        return StaleRowCheck(self.store, self.modes).find_misread_rows(history, lake, name, self.executor)
+
     def find_missing_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address | None
     ) -> MissingTable | None:

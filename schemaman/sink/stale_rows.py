@@ -71,17 +71,29 @@ class StaleRowCheck:
 
         `name` is the table as SQL writes it. Raises `StatementFailed`.
         """
+        misread = self.find_misread_rows(history, lake, name, executor)
+        readings = self._fold_readings(history, lake)
+        if misread is not None or readings is None:
+            return misread
+        previous = self._find_rename(*readings)
+        if previous is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
+            return _explain_rename(history, name, previous)
+        return None
+
+    def find_misread_rows(
+        self, history: TableHistory, lake: LakeTable, name: str, executor: Executor
+    ) -> StaleRows | None:
+        """Find rows of a table with other columns or of another table by now; None if there are none.
+
+        `name` is the table as SQL writes it. Raises `StatementFailed`.
+        """
         known = _parse_property(lake)
         if known is None:
             return _UNREADABLE_PROPERTY
-        count = self._count_read_observations(history, lake)
-        if count is None or ORDER not in lake.schema.names:
+        readings = self._fold_readings(history, lake)
+        if readings is None:
             return None
-        observations = self.store.load(history.table)
-        before = fold(observations[:count], history.table, CONNECTORS.get)
-        after = fold(observations, history.table, CONNECTORS.get)
-        if before is None or after is None:
-            return None
+        before, after = readings
         modes = self.modes if self.modes != UNKNOWN_MODES else ConnectorModes(**known.get("modes", {}))
         all_stretches = find_reread_stretches(before, after, modes)
         for columns in dict.fromkeys(each.joined for each in all_stretches):
@@ -96,10 +108,19 @@ class StaleRowCheck:
                 found = executor.query(_format_count_query(name, condition))
                 if found:
                     return _explain_stale_rows(history, name, one, condition, found)
-        previous = self._find_rename(before, after)
-        if previous is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
-            return _explain_rename(history, name, previous)
         return None
+
+    def _fold_readings(
+        self, history: TableHistory, lake: LakeTable
+    ) -> tuple[TableHistory, TableHistory] | None:
+        """The history by which the rows were read, and the present one; None if nothing is new."""
+        count = self._count_read_observations(history, lake)
+        if count is None or ORDER not in lake.schema.names:
+            return None
+        observations = self.store.load(history.table)
+        before = fold(observations[:count], history.table, CONNECTORS.get)
+        after = fold(observations, history.table, CONNECTORS.get)
+        return None if before is None or after is None else (before, after)
 
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
         """Find a table that had rows, and whose rename to this one was read only after they were written."""

@@ -12,7 +12,7 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Confirmation, Decisions, TableRename, format_coordinates
 from schemaman.history.table_renames import list_table_questions
-from schemaman.migration.policy import Level, Policy, PolicyRule
+from schemaman.migration.policy import Level, Policy, PolicyRule, Profile
 from schemaman.migration.row_columns import DELETED
 from schemaman.sink.waiting_records import find_command
 from schemaman.store.sql.store import SqlStore
@@ -412,3 +412,72 @@ def test_two_tables_that_exchange_names_in_one_statement_keep_their_rows(
     source.write("a", 3)
     source.write("b", 4)
     assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+WIDE = image(
+    column("id", optional=False), column("v", "VARCHAR", 2, length=9), column("w", "INT", 3), key=("id",)
+)
+
+
+@pytest.mark.parametrize(("profile", "format"), [("careful", "delta"), ("autopilot", "iceberg")])
+@pytest.mark.parametrize("grows", [False, True])
+def test_rows_under_a_former_name_go_into_the_table_that_was_made_under_the_next_one(
+    source: Source, profile: Profile, format: str, grows: bool
+) -> None:
+    source.lake.policy, source.lake.format = Policy(profile=profile), format
+    source.create("a", 1, 2)
+    source.rename("a", "b")
+    if grows:
+        source.connector.change(entry("ALTER", '"shop"."b"', WIDE), table="b", ddl="ALTER TABLE b ADD w INT")
+    source.write("b", 2, "new", "u")
+    source.write("b", 3)
+    # the topic of schema changes is ahead, and that of the former name comes last
+    source.connector.records.sort(key=lambda record: (record.topic != "srv", -ord(record.topic[-1])))
+    assert source.take() == {"b": {1: "a1", 2: "new", 3: "b3"}}
+
+
+def test_rows_under_a_former_name_wait_where_their_columns_have_changed_since(source: Source) -> None:
+    source.create("a", 1)
+    source.rename("a", "b")
+    other = image(column("id", optional=False), column("x", "INT", 2), key=("id",))
+    source.connector.change(entry("ALTER", '"shop"."b"', other), table="b", ddl="ALTER TABLE b …")
+    values = {"id": 3, "x": 7}
+    source.connector.row({"id": INT, "x": INT}, table="b", values=values)
+    key = json.loads(source.connector.records[-1].key or b"")
+    source.connector.records[-1] = replace(
+        source.connector.records[-1], key=json.dumps({**key, "payload": {"id": 3}}).encode()
+    )
+    source.connector.records.sort(key=lambda record: (record.topic != "srv", -ord(record.topic[-1])))
+    for record in source.connector.records:
+        source.lake.take([record])
+    ((place, reason),) = source.lake.withheld().items()
+    assert place == ("srv.shop.a", 0, 0)
+    assert "the source has renamed srv.shop.a, its lake table is ice.raw.`shop..b`" in reason
+    assert [table.source.table for table in source.lake.lake()] == ["b"]
+
+
+@pytest.mark.parametrize("change", ["made anew", "exchanged"])
+def test_a_table_with_rows_of_the_next_one_of_its_name_is_not_moved(source: Source, change: str) -> None:
+    source.create("t", 1)
+    if change == "made anew":
+        source.drop("t")
+        source.create("t", 2, 3)
+    else:
+        source.create("n", 7)
+        source.rename("t", "o")
+        source.rename("n", "t")
+        source.write("t", 2)
+        source.write("t", 3)
+    records = source.connector.records
+    early = next(each for each in records if each.topic == "srv.shop.t" and each.offset == 1)
+    # one row of the new table comes before the statements that made it
+    source.lake.take([*records[:2], early])
+    for record in records[2:]:
+        if record is not early:
+            source.lake.take([record])
+    (table,) = (each for each in source.lake.lake() if each.source.table == "t")
+    assert _read(table.rows) == {1: "t1", 2: "t2"}
+    reason = source.lake.withheld()["srv.shop.t", 0, 2]
+    assert reason.startswith("1 of its rows were written before an earlier change of the source")
+    assert "DELETE FROM" in reason
+    assert source.lake.stopped

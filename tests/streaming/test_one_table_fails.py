@@ -13,9 +13,13 @@ from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Record
 from schemaman.errors import StoreUnavailable
 from schemaman.migration.plan import Plan
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.spark.streaming.micro_batch import record_batch
+from schemaman.spark.streaming.migration_context import MigrationContext
+from schemaman.spark.streaming.sink_table import Blocked, Ready
+from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import alive, mirror, told
 from tests.support.memory_lake import MemoryTable
@@ -158,3 +162,29 @@ def test_what_nobody_foresaw_of_a_table_that_gets_no_rows_is_told_of_it_alone(tm
         (report,) = learnt.report_stale_tables(lambda _: MemoryTable(""), {followed})
         assert report.source_table.endswith(".t")
         assert report.blocked == "it cannot be inspected: KeyError: 'a kind of observation'"
+
+
+def test_a_table_that_another_job_makes_between_two_questions_is_tried_again(store: SqlStore) -> None:
+    first = mirror(store)
+    first.take([told(0, row={"id": 1, "n": 1})])
+    (table,) = first.sources.values()
+    lake, hidden = first.open_lake(), [True]
+
+    class Before:
+        """The lake of a job that asks for the table a moment before it is there."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(lake, name)
+
+        def inspect(self, address: str, format: str) -> LakeTable | None:
+            return None if hidden and hidden.pop() else lake.inspect(address, format)
+
+    registry = Registry(store, lambda: 0)
+    context = MigrationContext(
+        store, registry, first.policy, lambda: 0, first.approve, lambda history: history, first.modes
+    )
+    opened, history = context.open_table(first._follower(table), Before()), registry.history(table)
+    outcome = migrate_table(opened, history)
+    assert isinstance(outcome, Blocked)
+    assert outcome.is_locked
+    assert isinstance(migrate_table(opened, history), Ready)

@@ -21,10 +21,18 @@ from schemaman.sink.key_sequence import KeySequence
 from schemaman.sink.preflight import refuse_unconfirmed_key
 from schemaman.sink.row_order import SNAPSHOT, format_order
 from schemaman.spark.streaming.migration_context import TableContext
+from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import OVERTAKEN, Blocked, Ready
 
 NEW_TABLE: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
 """After these changes a table of the same name holds the rows of another table."""
+
+
+_RENAMED = (
+    "the source has renamed {}, its lake table is {}, and its columns are not those of the rows: read the "
+    "table again under its new name (signal `execute-snapshot`), then delete the records of {} from the "
+    "quarantine"
+)
 
 
 def migrate_to_newest(
@@ -143,7 +151,7 @@ def _block_by_checks(
     """Explain why the store or the rows that are there allow no migration; None if they allow it."""
     if live is None:
         missing = _refuse_creation(table, keys)
-        return None if missing is None else Blocked(missing)
+        return None if missing is None else Blocked(missing, is_locked=_is_made_meanwhile(table))
     foreign = refuse_foreign_store(table, live)
     if foreign is not None:
         return Blocked(foreign)
@@ -155,15 +163,23 @@ def _block_by_checks(
     return None if stale_rows is None else Blocked(str(stale_rows))
 
 
+def _is_made_meanwhile(table: TableContext) -> bool:
+    """Whether another job has made the table since it was inspected: it is tried again, as after a lease."""
+    executor = table.executor.engine if isinstance(table.executor, NotedInspections) else table.executor
+    return executor.inspect(table.sink_table.lake_table, table.sink_table.target.format) is not None
+
+
 def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
     """Why a lake table must not be made now; None if it may."""
     unsure = refuse_unconfirmed_key(keys.history)
     if unsure is not None and keys.find_first(keys.history) is None:
         return f"{unsure.reason}: {unsure.instead}"
     target, address = table.sink_table.target, table.sink_table.lake_table
-    takes_rows = table.make_mover().takes_rows_over(table.sink_table.table, address)
-    addresses = None if takes_rows else target.address
-    history = table.decide_history()
+    mover, history = table.make_mover(), table.decide_history()
+    renamed = mover.find_renamed_table(history, address)
+    if renamed is not None:
+        return _RENAMED.format(history.table, renamed.address, " and ".join(history.topics) or "its topic")
+    addresses = None if mover.takes_rows_over(table.sink_table.table, address) else target.address
     missing = table.make_preflight().find_missing_table(history, target.format, address, addresses)
     return None if missing is None else str(missing)
 

@@ -356,10 +356,21 @@ class _BatchRun:
             found = [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
             (renamed if self._is_renamed(table) else due).extend(found)
         outcomes = self.sink._side_by_side.map(self.spark, due, self._write_alone)
-        # The lake tables of their previous names must exist by now.
-        outcomes += [self._write_alone(self.spark, each) for each in renamed]
+        reports = [*ended, *self._settle_outcomes(raw, due, outcomes)]
+        # The lake tables of their previous names must exist by now, also those that had to wait.
+        outcomes = [self._write_alone(self.spark, each) for each in renamed]
+        reports += self._settle_outcomes(raw, renamed, outcomes)
         due += renamed
-        reports: list[TableReport] = [*ended]
+        reports += self.sink._history_changes.report_stale_tables(
+            lambda _: self.executor, {sink_table for sink_table, _ in due}
+        )
+        return BatchReport(self.number, tuple(reports), untargeted, rejected)
+
+    def _settle_outcomes(
+        self, raw: DataFrame | arrow.Table, due: Sequence[_Due], outcomes: Sequence[TableReport | Blocked]
+    ) -> list[TableReport]:
+        """Write the tables whose lease another run held, or whose history grew; the reports of all."""
+        reports: list[TableReport] = []
         locked: list[_Due] = []
         overtaken: list[SinkTable] = []
         for (sink_table, changes), written in zip(due, outcomes, strict=True):
@@ -375,11 +386,7 @@ class _BatchRun:
                 overtaken.append(sink_table)
             else:
                 reports.append(self._write_or_block(sink_table, outcome, changes))
-        reports += (self._read_again(raw, sink_table) for sink_table in overtaken)
-        reports += self.sink._history_changes.report_stale_tables(
-            lambda _: self.executor, {sink_table for sink_table, _ in due}
-        )
-        return BatchReport(self.number, tuple(reports), untargeted, rejected)
+        return reports + [self._read_again(raw, sink_table) for sink_table in overtaken]
 
     def _write_ended_rows(
         self, rows: DecodedBatch, counted: Mapping[str | None, RecordCount]
