@@ -20,7 +20,8 @@ The format, agreed with whoever compares a lake with it:
   value of columns that are still there and that events leave out (generated ones): old, or NULL.
 * `Row.place`: topic, partition and offset of the event that wrote it last.
 * A table without a key is also told as it was appended: `Table.appended`, every image of every event that
-  was not a repetition, with its place and `op`.
+  was not a repetition, with its place and `op`. Its cells are called as the table calls its columns at the
+  end; a column that is gone by then has none.
 * `State.unplaced`: events that tell no table (a flattened delete in a topic of several tables).
 
 `fold(folder, withheld)` leaves out the events at those places: what a stream put into quarantine. Their
@@ -217,7 +218,7 @@ class _Book:
         self._added = 0
         self._by_key: dict[tuple[int, ...], dict[tuple[str, ...], list[int]]] = {}
         self._names: dict[int, str] = {}
-        self._appended: list[Appended] = []
+        self._appended: list[tuple[Place, str, Cells | None, Cells | None]] = []
         self._seen: set[tuple[Any, ...]] = set()
         self._spelled: dict[int, dict[str, None]] = {}
         self._gone: dict[str, dict[int, Cell]] = {}
@@ -233,7 +234,7 @@ class _Book:
         if event.op == "t":
             self._rows.clear()
             self._by_key.clear()
-            self._appended.append(Appended(event.place, "t", None, None))
+            self._appended.append((event.place, "t", None, None))
             return
         wires = event.wires or {name: untold(column) for name, column in at.fields.items()}
         before, after = (
@@ -244,7 +245,7 @@ class _Book:
         self._wire_key = tuple(at.fields[n].name if n in at.fields else n for n in event.key or ())
         if not at.structure.key and not self._first_time(event, before, after):
             return
-        self._note(event, before, after)
+        self._appended.append((event.place, event.op, before, after))
         old = self._take(key, before, at.structure)
         if event.op == "d":
             if old is not None and (newer := event.headers.get("__debezium.newkey")):
@@ -262,13 +263,6 @@ class _Book:
         new = mark not in self._seen
         self._seen.add(mark)
         return new
-
-    def _note(self, event: Event, before: Cells | None, after: Cells | None) -> None:
-        named = [
-            {self._names[id]: value for id, value in image.items()} if image is not None else None
-            for image in (before, after)
-        ]
-        self._appended.append(Appended(event.place, event.op, *named))
 
     def _key(self, at: Placed, event: Event, before: Cells | None, after: Cells | None) -> dict[int, Cell]:
         """The identity of the row that the event changes, by the key that the table really had then."""
@@ -355,8 +349,19 @@ class _Book:
         told_key = self._wire_key if self.stated else ()
         return Table(
             name, life, columns, self.structure.called(self.structure.key), rows, ended, self.id,
-            self._appended, told_key, spellings, self.events, gone,
+            self._list_appended(names), told_key, spellings, self.events, gone,
         )  # fmt: skip
+
+    def _list_appended(self, names: Mapping[int, str]) -> list[Appended]:
+        """Each change with its cells by the last name of their column: a rename names old rows anew."""
+
+        def name_cells(image: Cells | None) -> dict[str, Cell] | None:
+            return None if image is None else {names[id]: v for id, v in image.items() if id in names}
+
+        return [
+            Appended(place, op, name_cells(before), name_cells(after))
+            for place, op, before, after in self._appended
+        ]
 
 
 def _is_told(value: Cell) -> bool:

@@ -205,6 +205,16 @@ def test_a_table_without_a_key_counts_a_repetition_once(made: Made) -> None:
     assert [change.op for change in table.appended] == ["c", "c", "d"]
 
 
+def test_a_rename_names_anew_what_was_appended_before(made: Made) -> None:
+    """A name that another column had before is that of the column that has it at the end."""
+    made.table("hit", {"page": "text", "old": "text"}, identity="f")
+    made.event("c", "hit", {"page": "/", "old": "gone"})
+    made.table("hit", {"old": "text"}, identity="f", old=1)
+    made.event("c", "hit", {"old": "/b"})
+    table = fold(made.written()).table("public", "hit")
+    assert [change.after for change in table.appended] == [{"old": "/"}, {"old": "/b"}]
+
+
 def test_the_source_orders_rows_and_not_their_partitions(made: Made) -> None:
     made.table("busy", {"id": "integer", "n": "integer"}, ["id"])
     made.event("c", "busy", {"id": 1, "n": 1}, partition=1)
