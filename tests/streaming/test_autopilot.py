@@ -169,6 +169,24 @@ def keyless(offset: int, row: dict[str, Any], op: str = "c") -> Record:
 
 
 @pytest.mark.parametrize("size", [1, 9])
+def test_a_record_says_why_its_own_table_left_it(lake: MemorySink, size: int) -> None:
+    """The tables before and after a log leave its records to it, which is no reason that they wait."""
+    records = [
+        told(0, {"id": 1, "n": "a"}),
+        keyless(1, {"id": 2, "n": "b"}),
+        keyless(2, {"id": 2, "n": "__debezium_unavailable_value"}, "u"),
+        keyless(3, {"id": 3, "n": "c"}),
+    ]
+    records += [told(n, {"k": n, "n": "d"}, key=("k",)) for n in range(4, 7)]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert {place[2]: reason for place, reason in lake.withheld().items()} == {
+        2: "n: the value was not sent, and a table without a key has no old row"
+    }
+
+
+@pytest.mark.parametrize("size", [1, 9])
 def test_a_table_that_loses_its_key_goes_on_as_a_log(lake: MemorySink, size: int) -> None:
     records = [
         told(0, {"id": 1, "n": 1}),
