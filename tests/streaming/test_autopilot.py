@@ -22,6 +22,7 @@ from schemaman.migration.row_columns import DELETED
 from schemaman.migration.spark_sql import set_properties, type_name
 from schemaman.migration.target import TARGETS
 from schemaman.model.types import Integer, String
+from schemaman.sink.row_mapping import OTHER_TABLE, goes_elsewhere
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held
 from tests.lake_state.lake_comparison import ComparedTable
@@ -184,6 +185,7 @@ def test_a_record_says_why_its_own_table_left_it(lake: MemorySink, size: int) ->
     assert {place[2]: reason for place, reason in lake.withheld().items()} == {
         2: "n: the value was not sent, and a table without a key has no old row"
     }
+    assert goes_elsewhere(f"n: {OTHER_TABLE}")
 
 
 @pytest.mark.parametrize("size", [1, 9])
