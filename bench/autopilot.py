@@ -7,6 +7,7 @@ that neither Spark nor a server is needed. Each figure comes from the catalogue 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import tempfile
@@ -22,7 +23,7 @@ from schemaman.history.open_questions import list_open_questions
 from schemaman.history.table_renames import list_table_questions
 from schemaman.migration.policy import PROFILES, Policy, PolicyRule
 from schemaman.migration.properties.displaced_columns import read_displaced
-from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.properties.table_record import DisplacedColumn, SplitColumn, read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.spark_sql import type_name
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
@@ -103,11 +104,13 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
     found = []
     for table in sink.lake():
         splits = read_record(table.live.properties).split
+        displaced = read_displaced(table.live)
         parts: dict[str, list[str]] = {}
         for name, split in sorted(splits.items(), key=lambda item: bool(item[1].holds), reverse=True):
             if name in table.live.schema.names:
-                parts.setdefault(split.column, []).append(name)
-                parts[split.column][:0] = [split.beside] if split.beside else []
+                column = _find_split_column(split, displaced)
+                parts.setdefault(column, []).append(name)
+                parts[column][:0] = [split.beside] if split.beside else []
         for column, names in parts.items():
             # Values as text have the type of no version: the newest part of a type tells the column's.
             typed = [name for name in names if not (name in splits and splits[name].holds)]
@@ -122,6 +125,22 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
             table.live = replace(table.live, schema=replace(table.live.schema, columns=columns))
         found.append(table)
     return found
+
+
+def _find_split_column(split: SplitColumn, displaced: Mapping[str, DisplacedColumn]) -> str:
+    """The name that a split column has now: another one may have taken it over since the split."""
+    taken = [name for name, each in displaced.items() if each.column == split.column]
+    since = [n for n in taken if displaced[n].began and not _is_before(displaced[n].began, split.began)]
+    return min(since, key=lambda n: _find_offset(displaced[n].began), default=split.column)
+
+
+def _is_before(began: str, other: str) -> bool:
+    return _find_offset(began) < _find_offset(other)
+
+
+def _find_offset(began: str) -> tuple[str, int, int]:
+    place = json.loads(began)
+    return place["topic"], place["partition"], place["offset"]
 
 
 def _unite(row: dict[str, Any], names: Sequence[str], types: Mapping[str, str]) -> dict[str, Any]:

@@ -80,6 +80,7 @@ _ENDED_TABLE = (
     "rename-table = auto keep one); `{}` leaves such rows out"
 )
 OTHER_TABLE = "its rows go into another lake table of this source, which takes them next"
+"""The reason of a row that a lake table leaves to another one; a record's reason has a column before it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -391,6 +392,11 @@ def _list_candidates(
         old, new = before.schema.column(name), after.schema.column(other)
         if old is not None and new is not None and old.id is not None and new.id is not None:
             yield old.id, new.id, why
+
+
+def goes_elsewhere(reason: str) -> bool:
+    """Whether a record was left to another lake table, so that its reason says nothing of its own table."""
+    return reason.endswith(OTHER_TABLE)
 
 
 def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation | UnfitColumn:

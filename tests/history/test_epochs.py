@@ -90,6 +90,24 @@ def test_a_mode_that_two_tables_show_makes_a_version_of_neither(tmp_path: Path) 
             assert "it loses digits after the fifteenth" in told["values-not-carried"]
 
 
+def test_a_text_is_no_mode_of_decimals_beside_an_exact_decimal(tmp_path: Path) -> None:
+    """Two tables give a double another type at once, and one has a decimal: no mode wrote its double."""
+
+    def add_cost(one: Observation) -> Observation:
+        assert one.schema is not None
+        columns = (*one.schema.columns, Column("cost", PRECISE, emitted_name="cost"))
+        return replace(one, schema=replace(one.schema, columns=columns))
+
+    said = [
+        add_cost(record("orders", DOUBLE, 10)), record("items", DOUBLE, 11),
+        record("orders", String(), 20), record("items", String(), 21), record("orders", String(), 22),
+    ]  # fmt: skip
+    for found in remembered(tmp_path, said):
+        types = [v.schema.columns[1].type for v in found["orders"].versions]
+        assert types == [DOUBLE, String()]
+        assert not [d for d in found["orders"].disagreements if d.kind == "encoding-changed"]
+
+
 def test_another_release_leaves_no_doubt_that_it_was_the_connector(tmp_path: Path) -> None:
     said = [record("orders", PRECISE, 10), record("items", PRECISE, 11)]
     changed = [record("orders", DOUBLE, 20), record("items", DOUBLE, 21), record("orders", DOUBLE, 22)]

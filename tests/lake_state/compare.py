@@ -213,7 +213,13 @@ def _appended(
         if shape.op and row[shape.op] != change.op:
             findings.note("cell", shape.op, place, change.op, row[shape.op])
         image = (change.before if change.op == "d" else change.after) or {}
-        _cells(Row(dict(image), place), row, shape, match, findings, place)
+        by_time = _Findings("")
+        _cells(Row(dict(change.sent), place), row, shape, match, by_time, place)
+        by_end = _Findings(findings.table)
+        _cells(Row(dict(image), place), row, shape, match, by_end, place)
+        # A log is what records said: a cell may be called as then, or as the table calls it since.
+        wrong = {found.column for found in by_time.found}
+        findings.found += [found for found in by_end.found if not change.sent or found.column in wrong]
     for place in by_place:
         findings.note("row-surplus", "", place)
 

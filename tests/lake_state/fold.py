@@ -16,15 +16,18 @@ The format, agreed with whoever compares a lake with it:
   event did not know yet has no cell: the lake must hold NULL there. `Row.left` holds the last value of
   columns that are gone, by name; `Row.touched` names those of them after whose end the row was written
   again, so that a lake may have NULL there as well. `Row.left_as` holds the last value under each name that
-  such a column had: who knows nothing of the rename has another column in each. `Row.idle` holds the last
+  such a column had: who knows nothing of the rename has another column in each. `Row.ids` and `Row.spelled`
+  hold the same of every column, by its identity. `Row.idle` holds the last
   value of columns that are still there and that events leave out (generated ones): old, or NULL.
 * `Row.place`: topic, partition and offset of the event that wrote it last.
 * A table without a key is also told as it was appended: `Table.appended`, every image of every event that
-  was not a repetition, with its place and `op`.
+  was not a repetition, with its place and `op`. Its cells are called as the table calls its columns at the
+  end; a column that is gone by then has none. `Appended.sent` has the names of its time.
 * `State.unplaced`: events that tell no table (a flattened delete in a topic of several tables).
 
 `fold(folder, withheld)` leaves out the events at those places: what a stream put into quarantine. Their
-rows are then expected as they were before.
+rows are then expected as they were before, under the names that the columns had before;
+with `keep_structures` under those of the last event, withheld or not.
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ class Row:
     left_as: dict[str, dict[str, Cell]] = field(default_factory=dict)
     idle: dict[str, Cell] = field(default_factory=dict)
     ids: dict[int, Cell] = field(default_factory=dict, repr=False)
+    spelled: dict[int, dict[str, Cell]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Appended:
     op: str
     before: Mapping[str, Cell] | None
     after: Mapping[str, Cell] | None
+    sent: Mapping[str, Cell] = field(default_factory=dict)
+    """The image under the names that the columns had when the event was written."""
 
 
 @dataclass(slots=True)
@@ -104,11 +110,18 @@ class State:
         return lives[-1] if life is None else next(t for t in lives if t.life == life)
 
 
-def fold(folder: Path, withheld: Collection[Place] = (), *, as_sent: bool = False) -> State:
-    """The last state of every table of a recording; `as_sent`: each value as the text of its JSON."""
+def fold(
+    folder: Path, withheld: Collection[Place] = (), *, as_sent: bool = False, keep_structures: bool = False
+) -> State:
+    """The last state of every table of a recording; `as_sent`: each value as the text of its JSON.
+
+    `keep_structures`: an event that is withheld still tells the structure of its table.
+    """
     settings = json.loads((folder / "meta.json").read_text("utf-8")).get("settings") or [{}]
     events = map(spell_as_sent, read(folder)) if as_sent else read(folder)
-    return fold_events(events, truth_of(folder), settings[0], withheld, as_sent=as_sent)
+    return fold_events(
+        events, truth_of(folder), settings[0], withheld, as_sent=as_sent, keep_structures=keep_structures
+    )
 
 
 def fold_events(
@@ -118,6 +131,7 @@ def fold_events(
     withheld: Collection[Place] = (),
     *,
     as_sent: bool = False,
+    keep_structures: bool = False,
 ) -> State:
     """The last state that events tell, each one placed by the truth."""
     kept = set(withheld)
@@ -137,6 +151,8 @@ def fold_events(
         book = books.setdefault((at.structure.id, called), new)
         if event.place not in kept:
             book.apply(at, event, _say_text if as_sent else lambda column: untold_wire(column.type, settings))
+        elif keep_structures and book.structure is not None:
+            book.describe(at)
     return State(_named(books.values(), truth), unplaced)
 
 
@@ -217,23 +233,27 @@ class _Book:
         self._added = 0
         self._by_key: dict[tuple[int, ...], dict[tuple[str, ...], list[int]]] = {}
         self._names: dict[int, str] = {}
-        self._appended: list[Appended] = []
+        self._appended: list[tuple[Place, str, Cells | None, Cells | None, Mapping[str, Cell]]] = []
         self._seen: set[tuple[Any, ...]] = set()
         self._spelled: dict[int, dict[str, None]] = {}
         self._gone: dict[str, dict[int, Cell]] = {}
         self._wire_key: tuple[str, ...] = ()
 
-    def apply(self, at: Placed, event: Event, untold: Callable[[Column], Wire]) -> None:
-        """Let one event happen."""
+    def describe(self, at: Placed) -> None:
+        """Take the structure that the table has when an event is written."""
         self.structure = at.structure
-        self.events += 1
         self._names |= {c.id: c.name for c in at.structure.columns}
         for spelling, column in at.fields.items():
             self._spelled.setdefault(column.id, {})[spelling] = None
+
+    def apply(self, at: Placed, event: Event, untold: Callable[[Column], Wire]) -> None:
+        """Let one event happen."""
+        self.describe(at)
+        self.events += 1
         if event.op == "t":
             self._rows.clear()
             self._by_key.clear()
-            self._appended.append(Appended(event.place, "t", None, None))
+            self._appended.append((event.place, "t", None, None, {}))
             return
         wires = event.wires or {name: untold(column) for name, column in at.fields.items()}
         before, after = (
@@ -244,7 +264,9 @@ class _Book:
         self._wire_key = tuple(at.fields[n].name if n in at.fields else n for n in event.key or ())
         if not at.structure.key and not self._first_time(event, before, after):
             return
-        self._note(event, before, after)
+        image = (before if event.op == "d" else after) or {}
+        sent = {self._names[id]: value for id, value in image.items()}
+        self._appended.append((event.place, event.op, before, after, sent))
         old = self._take(key, before, at.structure)
         if event.op == "d":
             if old is not None and (newer := event.headers.get("__debezium.newkey")):
@@ -262,13 +284,6 @@ class _Book:
         new = mark not in self._seen
         self._seen.add(mark)
         return new
-
-    def _note(self, event: Event, before: Cells | None, after: Cells | None) -> None:
-        named = [
-            {self._names[id]: value for id, value in image.items()} if image is not None else None
-            for image in (before, after)
-        ]
-        self._appended.append(Appended(event.place, event.op, *named))
 
     def _key(self, at: Placed, event: Event, before: Cells | None, after: Cells | None) -> dict[int, Cell]:
         """The identity of the row that the event changes, by the key that the table really had then."""
@@ -346,6 +361,7 @@ class _Book:
                     {self._names[id]: told for id, told in entry.spelled.items() if id not in names},
                     {names[id]: value for id, value in entry.left.items() if id in names},
                     {**entry.left, **entry.cells},
+                    entry.spelled,
                 )
             )
         columns = self.structure.columns
@@ -355,8 +371,19 @@ class _Book:
         told_key = self._wire_key if self.stated else ()
         return Table(
             name, life, columns, self.structure.called(self.structure.key), rows, ended, self.id,
-            self._appended, told_key, spellings, self.events, gone,
+            self._list_appended(names), told_key, spellings, self.events, gone,
         )  # fmt: skip
+
+    def _list_appended(self, names: Mapping[int, str]) -> list[Appended]:
+        """Each change with its cells by the last name of their column: a rename names old rows anew."""
+
+        def name_cells(image: Cells | None) -> dict[str, Cell] | None:
+            return None if image is None else {names[id]: v for id, v in image.items() if id in names}
+
+        return [
+            Appended(place, op, name_cells(before), name_cells(after), sent)
+            for place, op, before, after, sent in self._appended
+        ]
 
 
 def _is_told(value: Cell) -> bool:

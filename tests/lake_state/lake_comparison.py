@@ -63,25 +63,31 @@ def compared(
     as_sent = has_only_texts(store, lake)
     every = fold(folder, (), as_sent=as_sent).tables
 
-    def fold_without(places: Collection[Place]) -> State:
-        state = fold(folder, places, as_sent=as_sent)
+    def fold_without(places: Collection[Place], *, keep_structures: bool = False) -> State:
+        state = fold(folder, places, as_sent=as_sent, keep_structures=keep_structures)
         for name, each in state.tables.items():
             state.tables[name] = replace(each, spellings=every.get(name, each).spellings)
         return state
 
-    state = fold_without(withheld)
+    state, newest = fold_without(withheld), fold_without(withheld, keep_structures=True)
     found = Comparison()
     met: set[tuple[str, str, int]] = set()
     others = _find_places_of_others(folder, lake)
     for table in lake:
-        mine = fold_without({*withheld, *others[table.live.name]}) if table.live.name in others else state
+        mine, described = state, newest
+        if table.live.name in others:
+            places = {*withheld, *others[table.live.name]}
+            mine, described = fold_without(places), fold_without(places, keep_structures=True)
         candidates = _candidates(mine, store, table)
         if not candidates:
             if table.rows:
                 found.differences.append(f"{table.source}: in the lake, and no event told of it")
             continue
-        tried = [(len(_differences(each, table)), -each.life, each) for each in candidates]
-        expected = min(tried, key=lambda each: each[:2])[2] if table.stopped else candidates[-1]
+        # What is withheld may have given the lake table its structure before it was.
+        pairs = list(zip(candidates, _candidates(described, store, table), strict=True))
+        pairs = pairs if table.stopped else pairs[-1:]
+        tried = [(len(_differences(each, table)), -each.life, each) for pair in pairs for each in pair]
+        expected = min(tried, key=lambda each: each[:2])[2]
         expected = _add_filled_rows(
             expected, table, lake, lambda name: fold_without({*withheld, *others[name]})
         )
@@ -131,10 +137,15 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
         began = json.loads(record.predecessor.began)
         before = next(t for t in lake if read_record(t.live.properties).successor == table.live.name)
         written = {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in before.rows}
+        reached: set[tuple[str, int]] = set()
         for event in read(folder):
-            _, partition, offset = event.place
-            there = any(each == f"{partition:06d}.{offset:020d}" for each in written)
-            later = _is_from(event, began) and not there
+            topic, partition, offset = event.place
+            there = f"{partition:06d}.{offset:020d}" in written
+            if _is_from(event, began):
+                reached.add((topic, partition))
+            # A row that is read beside the stream has no position: it is as new as what came before it.
+            reads = event.source.get("lsn") is None and event.source.get("file") is None
+            later = (_is_from(event, began) or (reads and (topic, partition) in reached)) and not there
             # Rows that a successor took over are told under the former name of their table.
             later = later or (bool(record.taken) and event.source.get("table") != table.source.table)
             if later or not (record.is_filled and table.live.schema.key):
@@ -212,7 +223,10 @@ def _left(
     expected: Table, table: ComparedTable, columns: Mapping[str, str], gone: Collection[str]
 ) -> list[Difference]:
     """Values in columns that the source has no more, and that it never told."""
-    told = [value for r in expected.rows for value in (*r.left.values(), *r.cells.values())]
+    # By column, not by name: two columns that are gone may have had the same name. And by each of its names:
+    # a lake that nobody told of a rename has the last value of each.
+    told = [v for r in expected.rows for v in (*r.left.values(), *r.cells.values(), *r.ids.values())]
+    told += [v for r in expected.rows for values in r.spelled.values() for v in values.values()]
     return [
         Difference(".".join(expected.name), "cell", column, "", "", repr(row[column]))
         for row in table.rows

@@ -205,6 +205,41 @@ def test_a_table_without_a_key_counts_a_repetition_once(made: Made) -> None:
     assert [change.op for change in table.appended] == ["c", "c", "d"]
 
 
+def test_a_rename_names_anew_what_was_appended_before(made: Made) -> None:
+    """A name that another column had before is that of the column that has it at the end."""
+    made.table("hit", {"page": "text", "old": "text"}, identity="f")
+    made.event("c", "hit", {"page": "/", "old": "gone"})
+    made.table("hit", {"old": "text"}, identity="f", old=1)
+    made.event("c", "hit", {"old": "/b"})
+    table = fold(made.written()).table("public", "hit")
+    assert [change.after for change in table.appended] == [{"old": "/"}, {"old": "/b"}]
+    assert table.appended[0].sent == {"page": "/", "old": "gone"}
+    shape = Shape(
+        {"old": "STRING", "t": "STRING", "p": "INT", "o": "INT"}, (), frozenset("tpo"), None, ("t", "p", "o")
+    )
+    first, last = (
+        {"old": change.after["old"], **dict(zip("tpo", change.place, strict=True))}
+        for change in table.appended
+        if change.after
+    )
+    assert not compare(table, [first, last], shape)
+    assert not compare(table, [{**first, "old": "gone"}, last], shape)
+    assert [d.what for d in compare(table, [{**first, "old": "/x"}, last], shape)] == ["cell"]
+
+
+def test_a_withheld_event_may_still_tell_the_structure(made: Made) -> None:
+    made.table("man", {"id": "integer", "phone": "text"}, ["id"])
+    made.event("c", "man", {"id": 1, "phone": "1"})
+    made.table("man", {"id": "integer", "call": "text"}, ["id"], call=2)
+    made.event("u", "man", {"id": 1, "call": "2"})
+    folder = made.written()
+    withheld = [list(read(folder))[-1].place]
+    assert rows_of(fold(folder, withheld), "man") == [{"id": 1, "phone": "1"}]
+    assert rows_of(fold(folder, withheld, keep_structures=True), "man") == [{"id": 1, "call": "1"}]
+    (row,) = fold(folder).table("public", "man").rows
+    assert row.spelled[2] == {"phone": "1", "call": "2"}
+
+
 def test_the_source_orders_rows_and_not_their_partitions(made: Made) -> None:
     made.table("busy", {"id": "integer", "n": "integer"}, ["id"])
     made.event("c", "busy", {"id": 1, "n": 1}, partition=1)

@@ -22,6 +22,7 @@ from schemaman.migration.row_columns import DELETED
 from schemaman.migration.spark_sql import set_properties, type_name
 from schemaman.migration.target import TARGETS
 from schemaman.model.types import Integer, String
+from schemaman.sink.row_mapping import OTHER_TABLE, goes_elsewhere
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held
 from tests.lake_state.lake_comparison import ComparedTable
@@ -166,6 +167,25 @@ def test_a_rule_keeps_the_table_that_a_key_would_end(lake: MemorySink) -> None:
 def keyless(offset: int, row: dict[str, Any], op: str = "c") -> Record:
     """A change of a table without a key."""
     return replace(told(offset, row, op), key=None)
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_record_says_why_its_own_table_left_it(lake: MemorySink, size: int) -> None:
+    """The tables before and after a log leave its records to it, which is no reason that they wait."""
+    records = [
+        told(0, {"id": 1, "n": "a"}),
+        keyless(1, {"id": 2, "n": "b"}),
+        keyless(2, {"id": 2, "n": "__debezium_unavailable_value"}, "u"),
+        keyless(3, {"id": 3, "n": "c"}),
+    ]
+    records += [told(n, {"k": n, "n": "d"}, key=("k",)) for n in range(4, 7)]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert {place[2]: reason for place, reason in lake.withheld().items()} == {
+        2: "n: the value was not sent, and a table without a key has no old row"
+    }
+    assert goes_elsewhere(f"n: {OTHER_TABLE}")
 
 
 @pytest.mark.parametrize("size", [1, 9])

@@ -37,7 +37,7 @@ from schemaman.sink.ended_incarnations import (
     list_late_versions,
     order_by_end,
 )
-from schemaman.sink.row_mapping import OTHER_TABLE, RowMap, fill_truncate_metadata
+from schemaman.sink.row_mapping import OTHER_TABLE, RowMap, fill_truncate_metadata, goes_elsewhere
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import find_unfit_columns
@@ -462,8 +462,8 @@ class MemorySink:
             lake_table.truncate(order, fill_truncate_metadata(ends[order], to))
         if bad:
             before = self.aside.get(follower.lake_table, {})
-            told = {p: before.get(p, why) if why == OTHER_TABLE else why for p, why in bad.items()}
-            said = {place: why for place, why in bad.items() if why != OTHER_TABLE}
+            told = {p: before.get(p, why) if goes_elsewhere(why) else why for p, why in bad.items()}
+            said = {place: why for place, why in bad.items() if not goes_elsewhere(why)}
             self.said.setdefault(lake_table.table, {}).update(said)
             self._keep(follower, {p: by_place[p] for p in bad}, lambda place: told[place])
         self.after(f"MERGE INTO {lake_table.table}")

@@ -18,6 +18,7 @@ from schemaman.history.fold.encoding import (
     find_form,
     is_encoding_change,
     is_of_one_setting,
+    is_own_double,
     parse_release,
 )
 from schemaman.history.fold.naming_epochs import list_originals, restore_own_names
@@ -121,8 +122,11 @@ def _find_type_changes(before: TableSchema, after: TableSchema) -> Iterator[tupl
         return
     changed = {c.name for _, c in others}
     same = [c.type for _, c in both if c.name not in changed]
+    shown = {c.type for c in (*before.columns, *after.columns)}
     for was, column in others:
         now, name = column.type, column.emitted_name or column.name
+        if is_own_double(was, now, shown):
+            continue
         if is_encoding_change(was, now, same) and find_form(was) != find_form(now):
             yield find_form(was) or "", find_form(now) or "", name
 

@@ -142,7 +142,10 @@ class Encoding:
         both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
         fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
         same = [now for was, now in both.values() if was == now]
-        if upgraded and all(is_encoding_change(*pair, same) for pair in fresh.values()):
+        shown = [c.type for c in (*known.columns, *emitted.columns)]
+        if upgraded and all(
+            is_encoding_change(*pair, same) and not is_own_double(*pair, shown) for pair in fresh.values()
+        ):
             # one column alone may have been altered while the connector was away; several change by a setting
             refuted = {*other_rules[0], *(other_rules[1] if len(fresh) == 1 else ())}
             explained = {
@@ -335,6 +338,20 @@ def is_encoding_change(was: Type, now: Type, same: Collection[Type]) -> bool:
     if isinstance(was, Decimal) and isinstance(now, Decimal):
         return False  # precision and scale are the table's under each setting
     return any(a == b for a in _list_kinds(was) for b in _list_kinds(now)) and was not in same
+
+
+def is_own_double(was: Type, now: Type, shown: Iterable[Type]) -> bool:
+    """Whether a column of doubles and texts is the table's own, as types beside it show.
+
+    Doubles or texts in place of decimals come from a mode under which no column is an exact decimal.
+    Source: Debezium DecimalHandlingMode: `precise` alone writes Connect's Decimal and VariableScaleDecimal.
+    """
+    forms = {_find_element_form(was), _find_element_form(now)}
+    return forms == {"DOUBLE", "STRING"} and any(_find_element_form(each) == "DECIMAL" for each in shown)
+
+
+def _find_element_form(type: Type) -> str:
+    return (find_form(type) or "").removeprefix("ARRAY<").rstrip(">")
 
 
 def _list_kinds(type: Type) -> Iterator[str]:

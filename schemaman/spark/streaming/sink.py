@@ -41,7 +41,7 @@ from schemaman.sink.ended_incarnations import (
     list_late_versions,
     order_by_end,
 )
-from schemaman.sink.row_mapping import OTHER_TABLE
+from schemaman.sink.row_mapping import OTHER_TABLE, goes_elsewhere
 from schemaman.sink.row_places import RowPlace
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
@@ -830,9 +830,9 @@ class _BatchRun:
 
         def keep(reasons: Mapping[TopicOffset, str]) -> None:
             own = {place: why for each in self.reasons.values() for place, why in each.items()}
-            kept = {p: own.get(p, why) if why == OTHER_TABLE else why for p, why in reasons.items()}
+            kept = {p: own.get(p, why) if goes_elsewhere(why) else why for p, why in reasons.items()}
             mine = self.reasons.setdefault(writer.sink_table.lake_table, {})
-            mine.update((place, why) for place, why in reasons.items() if why != OTHER_TABLE)
+            mine.update((place, why) for place, why in reasons.items() if not goes_elsewhere(why))
             self._quarantine_rows(rows.select_records(kept), sink_table)
 
         return keep
