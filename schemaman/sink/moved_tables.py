@@ -23,6 +23,7 @@ from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     PLAN_PROPERTY,
     SOURCE_PROPERTY,
+    SUCCESSOR_PROPERTY,
     VERSION_PROPERTY,
 )
 from schemaman.migration.properties.stamped_version import format_began
@@ -238,9 +239,21 @@ class TableMover:
         if end.other is not None and known and self.target.has_table(end.other):
             to = self.target.address(end.other)
             if self._inspect(to) is None:
-                moved = self._adopt(history, lake, (address, to), end.other, turn)
+                tables = list_successors(self._inspect, address)
+                newest = [t for t in tables if find_incarnation(t.lake, history) == incarnation][-1]
+                moved = self._adopt(history, newest.lake, (newest.address, to), end.other, turn)
+                if moved and newest.address != address:
+                    # the rows of earlier keys stay in a table of their own, which makes room
+                    lake = self._inspect(address) or lake
+                    return (*moved, *self._displace(history, lake, address, turn))
                 if moved:
                     return moved
+        return self._displace(history, lake, address, turn)
+
+    def _displace(
+        self, history: TableHistory, lake: LakeTable, address: str, turn: TargetLease
+    ) -> tuple[str, ...]:
+        """Move a table out of the way of a later incarnation, under a name of its own."""
         free = name_displaced(address, lambda name: self._inspect(name) is None)
         return () if free is None else self._move(migration_source(history), lake, (address, free), turn)
 
@@ -340,7 +353,18 @@ class TableMover:
         moved = self._move(followed, stamped, names, turn)
         if not moved:
             self._stamp(stamped, address, {n: before[n] for n in stamp if n in before})
-        return (*steps, *moved)
+        return (*steps, *moved, *(self._link_predecessor(lake, address, to) if moved else ()))
+
+    def _link_predecessor(self, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+        """Let the table before a moved successor name the new address of it."""
+        predecessor = read_record(lake.properties).predecessor
+        before = None if predecessor is None else self._inspect(predecessor.table)
+        if predecessor is None or before is None or read_record(before.properties).successor != address:
+            return ()
+        name = TARGETS.get(self.target.format).table_name(predecessor.table)
+        statement = set_properties(name, {SUCCESSOR_PROPERTY: to})
+        self.executor.run(statement)
+        return (statement,)
 
     def _stamp(self, lake: LakeTable, address: str, stamp: Mapping[str, str]) -> LakeTable:
         """Write a stamp into a table that is still under its name, and return it.

@@ -360,3 +360,38 @@ def test_two_tables_that_exchange_names_in_one_statement_keep_their_rows(
     source.write("a", 3)
     source.write("b", 4)
     assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_table_that_got_another_key_before_its_rename_goes_on_in_its_newest_table(
+    source: Source, again: bool, size: int
+) -> None:
+    """The rows of the earlier key stay in their table, and newer ones are in that of the new name."""
+    lake, connector = source.lake, source.connector
+    source.create("a", 1, 2)
+    source.write("a", 3, "a2")
+    keyed = image(column("id", optional=False), column("v", "VARCHAR", 2, length=9), key=("v",))
+
+    def write(table: str, value: str) -> None:
+        record = connector.row(COLUMNS, ("v",), table=table, values={"id": 7, "v": value})
+        key = json.dumps({**json.loads(record.key or b""), "payload": {"v": value}}).encode()
+        connector.records[-1] = replace(record, key=key)
+
+    connector.change(entry("ALTER", '"shop"."a"', keyed), table="a", ddl="ALTER TABLE a ADD PRIMARY KEY (v)")
+    write("a", "x")
+    connector.change(entry("ALTER", '"shop"."b"', keyed), table="b", ddl="RENAME TABLE a TO b")
+    write("b", "y")
+    if again:
+        source.create("a", 9)
+    records = connector.records
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    found = {
+        address.rpartition(".")[2].strip("`"): sorted(r["v"] for r in table.read())
+        for address, table in lake.tables.items()
+        if table.live is not None
+    }
+    former = {"a__dropped_1": ["a1", "a2", "a2"], "a": ["a9"]} if again else {"a": ["a1", "a2", "a2"]}
+    assert found == {**former, "b": ["x", "y"]}
