@@ -13,6 +13,7 @@ from schemaman.debezium.records import Record
 from schemaman.history.decisions import Confirmation, Decisions, TableRename, format_coordinates
 from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.row_columns import DELETED
+from schemaman.model.schema import TableId
 from schemaman.sink.waiting_records import find_command
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
@@ -395,3 +396,29 @@ def test_a_table_that_got_another_key_before_its_rename_goes_on_in_its_newest_ta
     }
     former = {"a__dropped_1": ["a1", "a2", "a2"], "a": ["a9"]} if again else {"a": ["a1", "a2", "a2"]}
     assert found == {**former, "b": ["x", "y"]}
+
+
+def move_to_archive(source: Source, old: str) -> None:
+    """Move a table of the session: the record has the database of the new name alone."""
+    entry_of_move = entry("ALTER", '"archive"."t_old"', IMAGE)
+    ddl = f"RENAME TABLE {old} TO archive.t_old"
+    source.connector.change(entry_of_move, table="t_old", ddl=ddl, database="archive")
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_table_that_was_moved_to_another_database_takes_its_rows_along(source: Source, size: int) -> None:
+    source.create("t", 1)
+    move_to_archive(source, "t")
+    source.create("t", 9)
+    assert source.take(size) == {"t_old": {1: "t1"}, "t": {9: "t9"}}
+    moved = source.lake.store.history(TableId("srv", "archive", "", "t_old"))
+    assert moved is not None
+    assert [alias.name for alias in moved.aliases if alias.kind == "table"] == ["srv.shop.t"]
+
+
+@pytest.mark.parametrize("old", ["archive.t", "other"])
+def test_a_table_that_may_be_another_one_is_not_moved_between_databases(source: Source, old: str) -> None:
+    """The statement names the database, or a table of which no record tells."""
+    source.create("t", 1)
+    move_to_archive(source, old)
+    assert source.take() == {"t": {1: "t1"}}
