@@ -356,15 +356,17 @@ class TableMover:
         return (*steps, *moved, *(self._link_predecessor(lake, address, to) if moved else ()))
 
     def _link_predecessor(self, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
-        """Let the table before a moved successor name the new address of it."""
-        predecessor = read_record(lake.properties).predecessor
-        before = None if predecessor is None else self._inspect(predecessor.table)
-        if predecessor is None or before is None or read_record(before.properties).successor != address:
-            return ()
-        name = TARGETS.get(self.target.format).table_name(predecessor.table)
-        statement = set_properties(name, {SUCCESSOR_PROPERTY: to})
-        self.executor.run(statement)
-        return (statement,)
+        """Let the table before a moved successor name its new address; that table may have moved, too."""
+        predecessor, format = read_record(lake.properties).predecessor, self.target.format
+        known = () if predecessor is None else self.preflight.list_addresses(predecessor.table, format)
+        for each in known:
+            before = self._inspect(each)
+            if before is not None and read_record(before.properties).successor == address:
+                name = TARGETS.get(self.target.format).table_name(each)
+                statement = set_properties(name, {SUCCESSOR_PROPERTY: to})
+                self.executor.run(statement)
+                return (statement,)
+        return ()
 
     def _stamp(self, lake: LakeTable, address: str, stamp: Mapping[str, str]) -> LakeTable:
         """Write a stamp into a table that is still under its name, and return it.

@@ -12,6 +12,7 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Confirmation, Decisions, TableRename, format_coordinates
 from schemaman.migration.policy import Level, Policy, PolicyRule
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED
 from schemaman.model.schema import TableId
 from schemaman.sink.waiting_records import find_command
@@ -385,6 +386,8 @@ def test_a_table_that_got_another_key_before_its_rename_goes_on_in_its_newest_ta
     write("b", "y")
     if again:
         source.create("a", 9)
+    connector.change(entry("ALTER", '"shop"."c"', keyed), table="c", ddl="RENAME TABLE b TO c")
+    write("c", "z")
     records = connector.records
     for start in range(0, len(records), size):
         lake.take(records[start : start + size])
@@ -395,7 +398,10 @@ def test_a_table_that_got_another_key_before_its_rename_goes_on_in_its_newest_ta
         if table.live is not None
     }
     former = {"a__dropped_1": ["a1", "a2", "a2"], "a": ["a9"]} if again else {"a": ["a1", "a2", "a2"]}
-    assert found == {**former, "b": ["x", "y"]}
+    assert found == {**former, "c": ["x", "y", "z"]}
+    tables = [table.live for table in lake.tables.values() if table.live is not None]
+    links = [read_record(table.properties).successor for table in tables]
+    assert [link.rpartition(".")[2].strip("`") for link in links if link] == ["c"]
 
 
 def move_to_archive(source: Source, old: str) -> None:
