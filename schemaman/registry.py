@@ -71,6 +71,7 @@ from schemaman.store.log import (
     Store,
     list_tables,
 )
+from schemaman.store.moved_between_databases import find_moved_databases
 from schemaman.store.offsets import Partition, Ranges
 from schemaman.store.summary_json import StoredSummary, make_stored_summary
 from schemaman.store.version_blocks import count_common_versions
@@ -320,7 +321,8 @@ class Registry:
             )
             if not admitted.entries:
                 return RecordResult(end, known_outcomes=admitted.known_count)
-            entries = add_database_drops(admitted.entries, self._store)
+            placed = find_moved_databases(admitted.entries, self._store)
+            entries = add_database_drops(placed, self._store)
             tables = sorted({t for entry in entries for t in list_tables(entry) if t.table})
             before = self._store.read_histories(tables)
             try:

@@ -23,6 +23,7 @@ from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     PLAN_PROPERTY,
     SOURCE_PROPERTY,
+    SUCCESSOR_PROPERTY,
     VERSION_PROPERTY,
 )
 from schemaman.migration.properties.stamped_version import format_began
@@ -289,9 +290,21 @@ class TableMover:
         if end.other is not None and known and self.target.has_table(end.other):
             to = self.target.address(end.other)
             if self._inspect(to) is None:
-                moved = self._adopt(history, lake, (address, to), end.other, turn)
+                tables = list_successors(self._inspect, address)
+                newest = [t for t in tables if find_incarnation(t.lake, history) == incarnation][-1]
+                moved = self._adopt(history, newest.lake, (newest.address, to), end.other, turn)
+                if moved and newest.address != address:
+                    # the rows of earlier keys stay in a table of their own, which makes room
+                    lake = self._inspect(address) or lake
+                    return (*moved, *self._displace(history, lake, address, turn))
                 if moved:
                     return moved
+        return self._displace(history, lake, address, turn)
+
+    def _displace(
+        self, history: TableHistory, lake: LakeTable, address: str, turn: TargetLease
+    ) -> tuple[str, ...]:
+        """Move a table out of the way of a later incarnation, under a name of its own."""
         free = name_displaced(address, lambda name: self._inspect(name) is None)
         return () if free is None else self._move(migration_source(history), lake, (address, free), turn)
 
@@ -405,7 +418,20 @@ class TableMover:
         moved = self._move(followed, stamped, names, turn)
         if not moved:
             self._stamp(stamped, address, {n: before[n] for n in stamp if n in before})
-        return (*steps, *moved)
+        return (*steps, *moved, *(self._link_predecessor(lake, address, to) if moved else ()))
+
+    def _link_predecessor(self, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+        """Let the table before a moved successor name its new address; that table may have moved, too."""
+        predecessor, format = read_record(lake.properties).predecessor, self.target.format
+        known = () if predecessor is None else self.preflight.list_addresses(predecessor.table, format)
+        for each in known:
+            before = self._inspect(each)
+            if before is not None and read_record(before.properties).successor == address:
+                name = TARGETS.get(self.target.format).table_name(each)
+                statement = set_properties(name, {SUCCESSOR_PROPERTY: to})
+                self.executor.run(statement)
+                return (statement,)
+        return ()
 
     def _stamp(self, lake: LakeTable, address: str, stamp: Mapping[str, str]) -> LakeTable:
         """Write a stamp into a table that is still under its name, and return it.

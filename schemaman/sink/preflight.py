@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.journal import list_run_steps
@@ -27,6 +28,7 @@ from schemaman.migration.properties.names import (
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.move_table import name_displaced
 from schemaman.migration.spark_sql import read_set_properties
+from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable, has_known_key
 from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId, TableSchema
@@ -193,6 +195,7 @@ class Preflight:
         ]
         todo += self._find_by_passed_names(names - known.keys())
         seen = {history.table}
+        inspect = partial(self.executor.inspect, format=format)
         while todo:
             previous, next, before = todo.pop()
             if previous in seen:
@@ -208,7 +211,12 @@ class Preflight:
                 if lake is not None and each != lake_table:
                     is_adopted = read_record(lake.properties).source == str(history.table)
                     if is_adopted or find_incarnation(lake, recorded) == incarnation:
-                        return PreviousTable(previous, each, lake)
+                        tables = list_successors(inspect, each)
+                        own = [t for t in tables if find_incarnation(t.lake, recorded) == incarnation]
+                        if all(table.address != lake_table for table in tables):
+                            # the newest rows are in the last successor of this incarnation
+                            newest = own[-1] if own else tables[0]
+                            return PreviousTable(previous, newest.address, newest.lake)
             earlier = {a.name for a in recorded.aliases if a.kind == "table"}
             todo += [(known[name], previous, end) for name in earlier if name in known]
         return None

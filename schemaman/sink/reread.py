@@ -142,8 +142,9 @@ def _find_differences(
     """Compare one row of each set of field names between any two neighbouring edges of versions.
 
     `previous` are all versions of the earlier history, `every` those of the present one. A version with more
-    fields may have read rows whose field names were not `known`. Such rows count only if the version with
-    these names is the one at the position, or before the first version with these names.
+    fields may have read rows whose field names were not `known`. A version that only a statement proves may
+    have read rows with fewer fields than it has. Such rows count only if the version with these names is the
+    one at the position, or before the first version with these names.
     """
     begun = (*then, *(now if known else every))
     edges = (m for f in begun for m in (f.version.after, f.version.until, f.version.at) if m is not None)
@@ -155,7 +156,8 @@ def _find_differences(
         until = placed[number][0] if number < len(placed) else None
         was, is_ = choose_version(then, coordinates), choose_version(now, coordinates)
         began = is_.version.at.position
-        sure = known and (began.kind != coordinates.position.kind or format_position(began) <= since)
+        stated = known and frozenset(was.columns) in _list_field_names(was.version)
+        sure = stated and (began.kind != coordinates.position.kind or format_position(began) <= since)
         if not sure and choose_version(every, coordinates).version is not is_.version:
             continue
         why = _explain_difference(was, is_, _find_current_columns(was, previous, now, every), modes)

@@ -111,7 +111,9 @@ def _add_filled_rows(
     record = read_record(table.live.properties)
     if table.live.schema.key or not record.is_filled or record.predecessor is None:
         return expected
-    before = next(t for t in lake if t.live.name == record.predecessor.table)
+    before = next((t for t in lake if t.live.name == record.predecessor.table), None)
+    if before is None:
+        return expected
     rows = fold_table(before.live.name).table(*expected.name).rows
     filled = [Appended(row.place, "r", None, row.cells) for row in rows]
     return replace(expected, appended=[*filled, *expected.appended])
@@ -135,8 +137,9 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
         if record.predecessor is None:
             continue
         began = json.loads(record.predecessor.began)
-        before = next(t for t in lake if read_record(t.live.properties).successor == table.live.name)
-        written = {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in before.rows}
+        # A table that made room for another one is not among them.
+        before = next((t for t in lake if read_record(t.live.properties).successor == table.live.name), None)
+        written = {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in before.rows} if before else set()
         reached: set[tuple[str, int]] = set()
         for event in read(folder):
             topic, partition, offset = event.place
@@ -148,8 +151,9 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
             later = (_is_from(event, began) or (reads and (topic, partition) in reached)) and not there
             # Rows that a successor took over are told under the former name of their table.
             later = later or (bool(record.taken) and event.source.get("table") != table.source.table)
-            if later or not (record.is_filled and table.live.schema.key):
-                found.setdefault((before if later else table).live.name, set()).add(event.place)
+            owner = before if later else table
+            if owner is not None and (later or not (record.is_filled and table.live.schema.key)):
+                found.setdefault(owner.live.name, set()).add(event.place)
     return found
 
 

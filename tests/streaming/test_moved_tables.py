@@ -13,7 +13,9 @@ from schemaman.debezium.records import Record
 from schemaman.history.decisions import Confirmation, Decisions, TableRename, format_coordinates
 from schemaman.history.table_renames import list_table_questions
 from schemaman.migration.policy import Level, Policy, PolicyRule, Profile
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED
+from schemaman.model.schema import TableId
 from schemaman.sink.waiting_records import find_command
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
@@ -481,3 +483,69 @@ def test_a_table_with_rows_of_the_next_one_of_its_name_is_not_moved(source: Sour
     assert reason.startswith("1 of its rows were written before an earlier change of the source")
     assert "DELETE FROM" in reason
     assert source.lake.stopped
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_table_that_got_another_key_before_its_rename_goes_on_in_its_newest_table(
+    source: Source, again: bool, size: int
+) -> None:
+    """The rows of the earlier key stay in their table, and newer ones are in that of the new name."""
+    lake, connector = source.lake, source.connector
+    source.create("a", 1, 2)
+    source.write("a", 3, "a2")
+    keyed = image(column("id", optional=False), column("v", "VARCHAR", 2, length=9), key=("v",))
+
+    def write(table: str, value: str) -> None:
+        record = connector.row(COLUMNS, ("v",), table=table, values={"id": 7, "v": value})
+        key = json.dumps({**json.loads(record.key or b""), "payload": {"v": value}}).encode()
+        connector.records[-1] = replace(record, key=key)
+
+    connector.change(entry("ALTER", '"shop"."a"', keyed), table="a", ddl="ALTER TABLE a ADD PRIMARY KEY (v)")
+    write("a", "x")
+    connector.change(entry("ALTER", '"shop"."b"', keyed), table="b", ddl="RENAME TABLE a TO b")
+    write("b", "y")
+    if again:
+        source.create("a", 9)
+    connector.change(entry("ALTER", '"shop"."c"', keyed), table="c", ddl="RENAME TABLE b TO c")
+    write("c", "z")
+    records = connector.records
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    found = {
+        address.rpartition(".")[2].strip("`"): sorted(r["v"] for r in table.read())
+        for address, table in lake.tables.items()
+        if table.live is not None
+    }
+    former = {"a__dropped_1": ["a1", "a2", "a2"], "a": ["a9"]} if again else {"a": ["a1", "a2", "a2"]}
+    assert found == {**former, "c": ["x", "y", "z"]}
+    tables = [table.live for table in lake.tables.values() if table.live is not None]
+    links = [read_record(table.properties).successor for table in tables]
+    assert [link.rpartition(".")[2].strip("`") for link in links if link] == ["c"]
+
+
+def move_to_archive(source: Source, old: str) -> None:
+    """Move a table of the session: the record has the database of the new name alone."""
+    entry_of_move = entry("ALTER", '"archive"."t_old"', IMAGE)
+    ddl = f"RENAME TABLE {old} TO archive.t_old"
+    source.connector.change(entry_of_move, table="t_old", ddl=ddl, database="archive")
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_table_that_was_moved_to_another_database_takes_its_rows_along(source: Source, size: int) -> None:
+    source.create("t", 1)
+    move_to_archive(source, "t")
+    source.create("t", 9)
+    assert source.take(size) == {"t_old": {1: "t1"}, "t": {9: "t9"}}
+    moved = source.lake.store.history(TableId("srv", "archive", "", "t_old"))
+    assert moved is not None
+    assert [alias.name for alias in moved.aliases if alias.kind == "table"] == ["srv.shop.t"]
+
+
+@pytest.mark.parametrize("old", ["archive.t", "other"])
+def test_a_table_that_may_be_another_one_is_not_moved_between_databases(source: Source, old: str) -> None:
+    """The statement names the database, or a table of which no record tells."""
+    source.create("t", 1)
+    move_to_archive(source, old)
+    assert source.take() == {"t": {1: "t1"}}

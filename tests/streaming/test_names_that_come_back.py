@@ -251,3 +251,20 @@ def test_a_row_that_stands_between_two_that_are_remembered_is_of_the_version_tha
     assert lake.withheld() == {}
     assert outcome(lake)[4] == {"a": "a2", "b": "b"}
     assert [row.get("a__old") for row in outcome(lake).values()] == ["a", None, None, None, None]
+
+
+def test_a_name_that_came_back_before_any_row_had_it_leaves_earlier_rows_as_they_are(store: SqlStore) -> None:
+    """The first version has some of the newest one's fields, and none of its rows comes that late."""
+    added = ("ALTER TABLE t ADD b VARCHAR(20)", BOTH)
+    *first, row = stated(("", (A,)), added, (GONE, (B,)), (AGAIN, BOTH))
+    lake = mirror(store)
+    lake.take(first[:-2])
+    lake.take(first[-2:])
+    lake.take([row])
+    assert (lake.stopped, lake.withheld()) == (set(), {})
+    assert outcome(lake) == {
+        1: {"a__old": "a1"},
+        2: {"a__old": "a2", "b": "b2"},
+        3: {"b": "b3"},
+        4: {"a": "a4", "b": "b4"},
+    }
