@@ -23,7 +23,8 @@ from schemaman.errors import BadReference, Conflict, RegistryUnavailable, Unread
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.ingest.ingest import ingest as ingest_records
-from schemaman.ingest.line_batches import Item
+from schemaman.ingest.line_batches import Item, RowBatch
+from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka, reading_processes
 from schemaman.io.remote_files import is_remote
@@ -269,15 +270,18 @@ def _open_records(
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)
     known = registry.offsets(settings.stream.value)
-    records = kafka.read_records(source, options, known, sources.since_ms, sources.unread)
+    records = kafka.read_batches(source, options, known, sources.since_ms, sources.unread)
     return _count_sizes(records, count_bytes)
 
 
-def _count_sizes(records: Iterator[Record], count_bytes: Callable[[int], None]) -> Iterator[Record]:
-    """Pass records on, and count the bytes of their keys and values."""
-    for record in records:
-        count_bytes(len(record.key or b"") + len(record.value or b""))
-        yield record
+def _count_sizes(items: Iterator[Record | RowBatch], count_bytes: Callable[[int], None]) -> Iterator[Item]:
+    """Pass records and rows on, and count the bytes of their keys and values."""
+    for item in items:
+        if isinstance(item, Record):
+            count_bytes(len(item.key or b"") + len(item.value or b""))
+        elif isinstance(item.rows, PartitionRows):
+            count_bytes(item.rows.count_bytes())
+        yield item
 
 
 @dataclass(frozen=True, slots=True)
