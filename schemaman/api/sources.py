@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
@@ -190,6 +191,42 @@ def follow_sources(
             continue
         waiting = pause
         yield done
+
+
+def stream_sources(
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    checkpoint: Path,
+    pause: float | None,
+    watch: ReadingWatch | None = None,
+) -> Iterator[Summary]:
+    """Read one address of topics with Structured Streaming, and give the summary of each micro-batch.
+
+    A batch is due each `pause` seconds; None reads what is there, then ends. The `checkpoint` is a folder.
+
+    Raises:
+        UsageError: there are other sources, another engine, or another stream's checkpoint.
+        CouldNotDo: as `read_sources`, or the query failed.
+    """
+    topics = [source for source in sources.found if isinstance(source, kafka.Topics)]
+    if sources.engine != "spark" or len(topics) != 1 or len(sources.names) != 1:
+        raise UsageError(
+            "a checkpoint belongs to one address of Kafka topics, which Spark reads",
+            hint="--engine spark kafka://BROKERS/TOPIC[,TOPIC...|*]",
+        )
+    watch = watch or ReadingWatch()
+    watch.metrics.lag = sources.unread
+    spark: Any = import_module("schemaman.api.spark_session")  # the local engine needs no session
+    batches = spark.stream_topics_on_spark(
+        workspace, topics[0], read_client_options(workspace.settings.kafka_config), registry,
+        sources.schema_registry or NO_REGISTRY, sources.keep_payload, checkpoint, pause=pause,
+        since_ms=sources.since_ms, unread=sources.unread, begin=watch.begin,
+    )  # fmt: skip
+    with closing(batches):
+        for done in batches:
+            watch.end_source(done)
+            yield done
 
 
 def _find_source(name: str) -> tuple[FoundSource, ...]:
