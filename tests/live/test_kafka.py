@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -104,6 +105,23 @@ def test_offsets_that_retention_has_deleted_are_a_hole(broker: str, topic: str) 
         deleted.result(30)
     assert read(broker, topic) == sent[6:]
     assert read(broker, topic, {(topic, 0): ((0, 3),)}) == sent[6:]
+
+
+def test_offsets_that_compaction_has_removed_are_holes(broker: str, topic: str) -> None:
+    settings = {"cleanup.policy": "compact", "segment.ms": "50", "min.cleanable.dirty.ratio": "0.01"}
+    create(broker, topic, 1, **settings)
+    sent = [replace(r, key=b"k%d" % (r.offset % 3)) for r in some(topic, 9)]
+    # a segment ends before a record that is so much younger; only then is it compacted
+    last = replace(some(topic, 1, 0, 9)[0], timestamp_ms=1_000_000)
+    send(broker, sent)
+    send(broker, [last])
+    kept, end = [*sent[6:], last], time.monotonic() + 30
+    while (found := read(broker, topic)) != kept and time.monotonic() < end:
+        time.sleep(0.2)
+    assert found == kept
+    assert list(parse_items(read_batches(broker, topic))) == kept
+    assert read(broker, topic, {(topic, 0): ((0, 3),)}) == kept
+    assert read(broker, topic, {(topic, 0): ((0, 3), (6, 9))}) == []
 
 
 def test_partitions_come_one_after_the_other_and_no_more_than_was_there(broker: str, topic: str) -> None:
