@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -14,7 +17,9 @@ from schemaman.api.sources import (
     find_sources,
     follow_sources,
     read_sources,
+    stream_sources,
 )
+from schemaman.errors import UsageError
 from schemaman.ingest.ingest import Summary
 from schemaman.io.reading_processes import count_cores
 from schemaman.registry import Registry
@@ -50,6 +55,13 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     help="Processes that read a large file of lines (default: one per core).",
 )
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
+@click.option("--once", is_flag=True, help="With --checkpoints: read what is there and exit.")
+@click.option(
+    "--checkpoints",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Read topics with Structured Streaming, with --engine spark; the folder of its checkpoints, one for "
+    "each stream.",
+)
 @interval_option("With --follow: pause between two reads of the topics.")
 @click.option(
     "--metrics",
@@ -69,6 +81,8 @@ def ingest(
     again: bool,
     jobs: int | None,
     follow: bool,
+    once: bool,
+    checkpoints: Path | None,
     interval: float,
     metrics: tuple[str, int] | None,
     format: str,
@@ -83,9 +97,17 @@ def ingest(
     A file, folder or pattern may also be an address that fsspec opens, such as s3://BUCKET/FOLDER. From
     Kafka, it reads the unread records in the topics. Spark also reads table:NAME, and with --engine
     spark folders, patterns and addresses of Parquet files. With --follow, it also reads later records, and
-    prints a report whenever there are new ones. A file is not read again while it is unchanged, except with
-    --again, or if records of it were rejected. SIGTERM ends the command after the chunk that is being read.
+    prints a report whenever there are new ones. With --checkpoints, Spark reads
+    the topics as a stream, which goes on from its checkpoint. A file is not read again while it is unchanged,
+    except with --again, or if records of it were rejected. SIGTERM ends the command after the chunk that is
+    being read.
     """
+    if checkpoints is None and once:
+        raise UsageError("without --checkpoints, ingest reads once anyway", hint="omit --once")
+    if checkpoints is not None and once == follow:
+        raise UsageError(
+            "--checkpoints needs --once or --follow", hint="--once reads what is there and exits"
+        )
     workspace = make_workspace(context)
     found = find_sources(
         workspace, sources, topic=topic, keep_payload=keep_payload, since=since, jobs=jobs or count_cores(),
@@ -105,12 +127,17 @@ def ingest(
             counts = {} if metrics is None else {"metrics": watch.metrics.build_document()}
             return replace(report, data={**report.data, **counts})
 
+        batches: Iterator[Summary] | None = None
+        if checkpoints is not None:
+            folder = checkpoints / quote(context.settings.stream.value, safe="") / "ingest"
+            pause = None if once else interval
+            batches = stream_sources(workspace, registry, found, folder.absolute(), pause, watch)
         if not follow:
-            done = read_sources(workspace, registry, found, watch)
+            done = sum(batches or [read_sources(workspace, registry, found, watch)], Summary())
             context.console.show(build(done), format)
             return rate_rejects(context, done, max_rejects, found)
         rounds = RoundLog(context, registry, found, format)
-        for number, done in enumerate(follow_sources(workspace, registry, found, interval, watch)):
+        for number, done in enumerate(batches or follow_sources(workspace, registry, found, interval, watch)):
             report = build(done)
             if not number or done.new:
                 rounds.write_round(report, done)

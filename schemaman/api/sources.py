@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
@@ -24,7 +25,8 @@ from schemaman.errors import BadReference, Conflict, RegistryUnavailable, Unread
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.ingest.ingest import ingest as ingest_records
-from schemaman.ingest.line_batches import Item
+from schemaman.ingest.line_batches import Item, RowBatch
+from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka, reading_processes
 from schemaman.io.file_identity import SETTLED_NS
@@ -204,6 +206,42 @@ def follow_sources(
         yield done
 
 
+def stream_sources(
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    checkpoint: Path,
+    pause: float | None,
+    watch: ReadingWatch | None = None,
+) -> Iterator[Summary]:
+    """Read one address of topics with Structured Streaming, and give the summary of each micro-batch.
+
+    A batch is due each `pause` seconds; None reads what is there, then ends. The `checkpoint` is a folder.
+
+    Raises:
+        UsageError: there are other sources, another engine, or another stream's checkpoint.
+        CouldNotDo: as `read_sources`, or the query failed.
+    """
+    topics = [source for source in sources.found if isinstance(source, kafka.Topics)]
+    if sources.engine != "spark" or len(topics) != 1 or len(sources.names) != 1:
+        raise UsageError(
+            "a checkpoint belongs to one address of Kafka topics, which Spark reads",
+            hint="--engine spark kafka://BROKERS/TOPIC[,TOPIC...|*]",
+        )
+    watch = watch or ReadingWatch()
+    watch.metrics.lag = sources.unread
+    spark: Any = import_module("schemaman.api.spark_session")  # the local engine needs no session
+    batches = spark.stream_topics_on_spark(
+        workspace, topics[0], read_client_options(workspace.settings.kafka_config), registry,
+        sources.schema_registry or NO_REGISTRY, sources.keep_payload, checkpoint, pause=pause,
+        since_ms=sources.since_ms, unread=sources.unread, begin=watch.begin,
+    )  # fmt: skip
+    with closing(batches):
+        for done in batches:
+            watch.end_source(done)
+            yield done
+
+
 def _find_source(name: str) -> tuple[FoundSource, ...]:
     if name.startswith(kafka.SCHEME):
         return (kafka.find_topics(name),)
@@ -282,15 +320,18 @@ def _open_records(
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)
     known = registry.offsets(settings.stream.value)
-    records = kafka.read_records(source, options, known, sources.since_ms, sources.unread)
+    records = kafka.read_batches(source, options, known, sources.since_ms, sources.unread)
     return _count_sizes(records, count_bytes)
 
 
-def _count_sizes(records: Iterator[Record], count_bytes: Callable[[int], None]) -> Iterator[Record]:
-    """Pass records on, and count the bytes of their keys and values."""
-    for record in records:
-        count_bytes(len(record.key or b"") + len(record.value or b""))
-        yield record
+def _count_sizes(items: Iterator[Record | RowBatch], count_bytes: Callable[[int], None]) -> Iterator[Item]:
+    """Pass records and rows on, and count the bytes of their keys and values."""
+    for item in items:
+        if isinstance(item, Record):
+            count_bytes(len(item.key or b"") + len(item.value or b""))
+        elif isinstance(item.rows, PartitionRows):
+            count_bytes(item.rows.count_bytes())
+        yield item
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from schemaman.api.settings_files import resolve_path
@@ -115,6 +116,24 @@ def ingest_topics_on_spark(
 
     destination = _build_destination(workspace, registry, schemas, keep_payload)
     return ingest_topics(spark, source, options, destination, since_ms, unread)
+
+
+def stream_topics_on_spark(
+    workspace: Workspace,
+    source: Topics,
+    options: Mapping[str, str],
+    registry: Registry,
+    schemas: SchemaLookup,
+    keep_payload: bool,
+    checkpoint: Path,
+    **how: Any,
+) -> Generator[Summary, None, None]:
+    """Read Kafka topics as a stream. Arguments and errors are those of `topic_batches.ingest_stream`."""
+    spark = _open_session(workspace)
+    from schemaman.spark.topic_batches import ingest_stream  # PySpark 3.5 has no data sources
+
+    destination = _build_destination(workspace, registry, schemas, keep_payload)
+    return ingest_stream(spark, source, options, destination, checkpoint, **how)
 
 
 def _build_destination(

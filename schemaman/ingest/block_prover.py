@@ -6,6 +6,7 @@ the record was read before.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Protocol
 from schemaman.debezium.raw_record import SOURCE
 from schemaman.debezium.records import Record
 from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.column_matching import MatchColumns, match_columns_of
 from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.line_batches import LineBatch
 from schemaman.ingest.line_forms import (
@@ -27,6 +29,7 @@ from schemaman.ingest.line_forms import (
     is_json_text,
     is_string_content,
 )
+from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
@@ -54,6 +57,9 @@ Matched = tuple[int, Texts | None]
 _KEPT_BYTES = 16 * 2**20
 """The size of the blocks that are kept in memory because the last line of a run may be in them."""
 
+_STREAK = 32
+"""The number of rows proven one by one before columns are matched, for which a pattern is compiled."""
+
 MatchLine = Callable[[bytes, int, int], Matched | None]
 """Matches the line between two indexes of a block."""
 
@@ -64,7 +70,8 @@ class _Lane:
 
     `first` to `next` - 1 are the offsets that are proven and not noted yet, `limit` the first offset to which
     the lane does not lead. `cut` cuts out the last proven line, which has the index `at` in its block. Keys
-    of rows match `match_key`.
+    of rows match `match_key`. `make_columns` makes `match_columns`, which is made when a `streak` of rows was
+    proven.
     """
 
     head: bytes | Partition
@@ -77,6 +84,9 @@ class _Lane:
     limit: int
     texts: Texts | None
     match_key: Callable[[bytes | None], bool] | None = None
+    make_columns: Callable[[], MatchColumns] | None = None
+    match_columns: MatchColumns | None = None
+    streak: int = 0
     cut: Callable[[int], LastRecord] | None = None
     at: int = 0
     last: LastRecord | None = None
@@ -140,11 +150,13 @@ class BlockProver:
         self._keep(lines.end - lines.begin, cut, touched)
         return at
 
-    def prove_rows(self, rows: ColumnRows, limit: int, begin: int) -> int:
+    def prove_rows(self, rows: ColumnRows | PartitionRows, limit: int, begin: int) -> int:
         """Proves rows from the one with the number `begin` on; returns that of the first unproven one.
 
         A value of more than `limit` bytes is not proven.
         """
+        if isinstance(rows, PartitionRows):
+            return self._prove_partition(rows, limit, begin)
         cut, touched = partial(_cut_row, rows), list[_Lane]()
         at = self._prove_rows(rows, limit, begin, cut, touched)
         self._keep(len(rows.block), cut, touched)
@@ -241,7 +253,29 @@ class BlockProver:
         self._lane = lane
         return len(offsets)
 
-    def _open_row(self, rows: ColumnRows, place: Partition, at: int) -> _Lane | None:
+    def _prove_partition(self, rows: PartitionRows, limit: int, begin: int) -> int:
+        """Proves rows one by one at first, then in spans that become longer: a long span may be in vain."""
+        place, at, size = (rows.topic, rows.partition), begin, len(rows)
+        if limit < sys.maxsize and any(value and len(value) > limit for value in rows.values):
+            return begin
+        while at < size:
+            lane = self._lanes.get(place)
+            count = 0 if lane is None else _count_proven(lane, rows, at)
+            if lane is None or not count:
+                if lane is not None:
+                    self._end(lane)
+                lane = self._open_row(rows, place, at)
+                count = 0 if lane is None else _count_proven(lane, rows, at)
+                if lane is None or not count:
+                    return at
+            at += count
+            lane.next += count
+            lane.streak += count
+            if lane.run is not None:
+                lane.last, lane.cut = (Record, *rows[at - 1]), None
+        return size
+
+    def _open_row(self, rows: ColumnRows | PartitionRows, place: Partition, at: int) -> _Lane | None:
         """Opens the lane of a row; None if the row has to be read otherwise."""
         offset, key = rows.offsets[at], rows.keys[at]
         progress = self._find_progress(place, offset)
@@ -250,7 +284,7 @@ class BlockProver:
         if offset >= progress.next_known:
             opened = self._open_known(place, place, offset, progress, _match_known_row(offset))
         else:
-            value = None if rows.is_null(at) else rows.block[rows.bounds[at] : rows.bounds[at + 1]]
+            value = rows[at][-1]
             proven = self._scanner.prober.match_row_form(place[0], key, value)
             if proven is None:
                 return None
@@ -260,6 +294,7 @@ class BlockProver:
             opened = self._open_new(place, place, offset, progress, outlined, match)
             if opened is not None:
                 opened.match_key = _match_key(key_form)
+                opened.make_columns = partial(match_columns_of, form, outlined[0], key_form)
         if opened is not None:
             self._lanes[place] = opened
         return opened
@@ -546,6 +581,29 @@ def _extend_lane(
             lane.cut = cut
             touched.append(lane)
     return at
+
+
+def _count_proven(lane: _Lane, rows: PartitionRows, at: int) -> int:
+    """Counts the rows from one on that continue a lane, and keeps the texts of the last one."""
+    end = min(len(rows), at + max(lane.streak, 1), at + lane.limit - lane.next)
+    if rows.offsets[at] != lane.next or at == end:
+        return 0
+    is_span = end - at > 1 and rows.is_without_holes(at, end)
+    if is_span and lane.run is None:
+        return end - at
+    if is_span and lane.make_columns is not None and lane.streak >= _STREAK:
+        lane.match_columns = lane.match_columns or lane.make_columns()
+        count, texts = lane.match_columns(rows.keys[at:end], rows.values[at:end], lane.texts)
+        lane.texts = texts if count else lane.texts
+        return count
+    value = rows.values[at]
+    if value is None:
+        return int(lane.run is None)
+    found = _match_row(lane, value, 0, len(value), rows.keys[at], lane.next)
+    if found is None or _goes_back(lane, found[1]):
+        return 0
+    lane.texts = found[1]
+    return 1
 
 
 def _cut_line(batch: LineBatch, lines: BlockLines, at: int) -> LastRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice, pairwise, repeat
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
@@ -30,6 +30,7 @@ from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch
 from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
 from schemaman.ingest.line_forms import LineForms
+from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import Prober
 from schemaman.ingest.scan import LastRecord, Scanner, merge, parse_last
 from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same_hash
@@ -317,6 +318,8 @@ class _RisingItems:
         places: Iterable[tuple[str, int, int]] = (
             zip(rows.topics, rows.partitions, rows.offsets, strict=True)
             if isinstance(rows, ColumnRows)
+            else zip(repeat(rows.topic), repeat(rows.partition), rows.offsets)
+            if isinstance(rows, PartitionRows)
             else (row[:3] for row in rows)
         )
         for number, (topic, partition, offset) in enumerate(islice(places, room)):
@@ -378,7 +381,7 @@ class _PartReader:
                 if isinstance(item, LineBatch) and isinstance(item.lines, BlockLines):
                     self._add_block(item, item.lines)
                     continue
-                if isinstance(item, RowBatch) and isinstance(item.rows, ColumnRows):
+                if isinstance(item, RowBatch) and isinstance(item.rows, ColumnRows | PartitionRows):
                     self._add_columns(item, item.rows)
                     continue
                 self._blocks.note_all()
@@ -446,7 +449,7 @@ class _PartReader:
             if learn is not None and isinstance(item, Record):
                 learn(line, item, is_known=self._is_known(item))
 
-    def _add_columns(self, batch: RowBatch, rows: ColumnRows) -> None:
+    def _add_columns(self, batch: RowBatch, rows: ColumnRows | PartitionRows) -> None:
         at = 0
         while at < len(rows):
             proven = self._blocks.prove_rows(rows, batch.limit, at)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from schemaman.debezium.observation import SchemaRun
-from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO
 from schemaman.errors import BadReference, UnreadableInput, UsageError
-from schemaman.ingest.chunks import ChunkPart, KnownOffsets, UnreadableItem, build_reading, read_segments
+from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, read_segments
 from schemaman.ingest.line_batches import Item, parse_items, parse_lines
 from schemaman.io.file_patterns import find_files
 from schemaman.io.files import find_file
@@ -37,6 +35,7 @@ from schemaman.spark.record_source import (
     split_spans,
 )
 from schemaman.spark.task_rows import keep_modules, quicken_next_task
+from schemaman.spark.topic_stream import STARTING_OFFSETS, TASK_OFFSETS, TopicStreamReader, build_row
 
 RUNS = (
     "topic string, partition int, first_offset bigint, last_offset bigint, records bigint, "
@@ -50,7 +49,6 @@ has the path as its topic, the partition -1, and its line as both offsets."""
 _ROWS = ("records", "runs")
 _KAFKA = "kafka."
 _TASK_BYTES = "128m"
-_TASK_OFFSETS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,20 @@ class RecordDataSource(DataSource):
         """A reader of the source."""
         return RecordReader(dict(self.options))
 
+    def streamReader(self, schema: Any) -> TopicStreamReader:
+        """A reader of the topics as a stream of records; `startingOffsets` is that of Spark's Kafka source.
+
+        Raises:
+            UsageError: the path is no address of topics, or runs are asked for.
+        """
+        if _choose_rows(self.options) == "runs":
+            raise UsageError("a stream has records, no runs", hint="omit the option rows")
+        options = {name.lower(): value for name, value in self.options.items()}
+        most = int(options.get("maxpartitionoffsets", TASK_OFFSETS))
+        starting = options.get(STARTING_OFFSETS.lower(), "")
+        client = _read_client_options(self.options)
+        return TopicStreamReader(options.get("path", ""), starting, client, most)
+
 
 class RecordReader(DataSourceReader):
     """Plans tasks of similar size, and reads them."""
@@ -116,12 +128,8 @@ class RecordReader(DataSourceReader):
         return _Task(tuple(parts), registry or (beside[0] if beside else None))
 
     def _split_topics(self, source: Topics) -> Iterator[TopicPart]:
-        options = {
-            name.removeprefix(_KAFKA): value
-            for name, value in self._options.items()
-            if name.startswith(_KAFKA)
-        }
-        most = int(self._options.get("maxpartitionoffsets", _TASK_OFFSETS))
+        options = _read_client_options(self._options)
+        most = int(self._options.get("maxpartitionoffsets", TASK_OFFSETS))
         pairs = tuple(options.items())
         for span in split_spans(list_spans(source, options, {}), most):
             yield TopicPart(source, span, pairs)
@@ -134,8 +142,17 @@ class RecordReader(DataSourceReader):
             schemas = NO_REGISTRY if partition.registry is None else load_export(partition.registry)
             yield from _read_runs(items, schemas)
         else:
-            yield from map(_build_record, parse_items(items))
+            yield from map(build_row, parse_items(items))
         quicken_next_task()
+
+
+def _read_client_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Read the options of librdkafka."""
+    return {
+        name.lower().removeprefix(_KAFKA): value
+        for name, value in options.items()
+        if name.lower().startswith(_KAFKA)
+    }
 
 
 def _choose_rows(options: Mapping[str, str]) -> str:
@@ -143,15 +160,6 @@ def _choose_rows(options: Mapping[str, str]) -> str:
     if chosen not in _ROWS:
         raise UsageError(f"rows cannot be {chosen!r}", hint=f"known: {', '.join(_ROWS)}")
     return chosen
-
-
-def _build_record(item: Record | UnreadableItem) -> tuple[object, ...]:
-    if isinstance(item, UnreadableItem):
-        raise UnreadableInput(
-            f"{item.source}, line {item.line}: {item.reason}", hint="option('rows', 'runs') lists such pieces"
-        )
-    moment = None if item.timestamp_ms is None else datetime.fromtimestamp(item.timestamp_ms / 1000, UTC)
-    return (item.topic, item.partition, item.offset, moment, item.key, item.value, list(item.headers))
 
 
 def _read_runs(items: Iterator[Item], schemas: AnyRegistry) -> Iterator[tuple[object, ...]]:

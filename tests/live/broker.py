@@ -118,7 +118,8 @@ def _settings(data: Path, address: str, controller: str, secured: Secured) -> st
         "group.initial.rebalance.delay.ms": 0,
         "num.network.threads": 1,
         "num.io.threads": 2,
-        "log.cleaner.enable": "false",
+        "log.cleaner.dedupe.buffer.size": 4_000_000,
+        "log.cleaner.backoff.ms": 200,
         "controlled.shutdown.enable": "false",
         **secured.settings,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, UnreadableInput, UsageError
 from schemaman.ingest.ingest import ingest
+from schemaman.ingest.line_batches import RowBatch, parse_items
 from schemaman.io import files, kafka, schema_registry
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
@@ -58,6 +60,10 @@ def read(broker: str, topics: str, known: Any = None, **options: str) -> list[Re
     return list(kafka.read_records(source, options, known or {}))
 
 
+def read_batches(broker: str, topics: str) -> list[Record | RowBatch]:
+    return list(kafka.read_batches(kafka.find_topics(f"kafka://{broker}/{topics}"), {}, {}))
+
+
 def some(topic: str, count: int, partition: int = 0, first: int = 0) -> list[Record]:
     return [Record(topic, partition, first + n, 1_000 + n, b"k%d" % n, b"v%d" % n) for n in range(count)]
 
@@ -71,6 +77,10 @@ def test_everything_that_a_record_has_comes_back(broker: str, topic: str) -> Non
     ]
     send(broker, sent)
     assert read(broker, topic) == sent
+    batches = read_batches(broker, topic)
+    assert list(parse_items(batches)) == sent
+    assert batches[0] == sent[0]
+    assert [len(batch.rows) for batch in batches if isinstance(batch, RowBatch)] in ([2], [1, 1])
 
 
 def test_a_partition_and_a_topic_that_are_new_are_read_by_the_same_pattern(broker: str, topic: str) -> None:
@@ -95,6 +105,23 @@ def test_offsets_that_retention_has_deleted_are_a_hole(broker: str, topic: str) 
         deleted.result(30)
     assert read(broker, topic) == sent[6:]
     assert read(broker, topic, {(topic, 0): ((0, 3),)}) == sent[6:]
+
+
+def test_offsets_that_compaction_has_removed_are_holes(broker: str, topic: str) -> None:
+    settings = {"cleanup.policy": "compact", "segment.ms": "50", "min.cleanable.dirty.ratio": "0.01"}
+    create(broker, topic, 1, **settings)
+    sent = [replace(r, key=b"k%d" % (r.offset % 3)) for r in some(topic, 9)]
+    # a segment ends before a record that is so much younger; only then is it compacted
+    last = replace(some(topic, 1, 0, 9)[0], timestamp_ms=1_000_000)
+    send(broker, sent)
+    send(broker, [last])
+    kept, end = [*sent[6:], last], time.monotonic() + 30
+    while (found := read(broker, topic)) != kept and time.monotonic() < end:
+        time.sleep(0.2)
+    assert found == kept
+    assert list(parse_items(read_batches(broker, topic))) == kept
+    assert read(broker, topic, {(topic, 0): ((0, 3),)}) == kept
+    assert read(broker, topic, {(topic, 0): ((0, 3), (6, 9))}) == []
 
 
 def test_partitions_come_one_after_the_other_and_no_more_than_was_there(broker: str, topic: str) -> None:
@@ -229,7 +256,7 @@ def test_a_recording_through_a_broker_gives_the_history_of_its_file(
     for part in (records[: len(records) // 2], records[len(records) // 2 :], []):
         send(broker, part)
         source = kafka.find_topics(f"kafka://{broker}/{topic}.*")
-        found = kafka.read_records(source, {}, live.offsets("main"))
+        found = kafka.read_batches(source, {}, live.offsets("main"))
         new.append(ingest(found, live, "main", schemas).new)
     ingest(records, file, "main", schemas)
     assert new == [len(records) // 2, len(records) - len(records) // 2, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
@@ -16,7 +16,9 @@ import pytest
 from schemaman.api import sources as command
 from schemaman.debezium.records import Record
 from schemaman.ingest.ingest import ingest
+from schemaman.ingest.line_batches import RowBatch
 from schemaman.io import kafka
+from schemaman.io.kafka_rows import split_into_batches
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import Ranges, list_spans
@@ -72,14 +74,18 @@ def amid(monkeypatch: pytest.MonkeyPatch) -> Amid:
     """Has something happen, once, when a certain record has come."""
 
     def amid(happening: Callable[[], object]) -> None:
-        made, left = kafka._read_message, [happening]
+        split, left = split_into_batches, [happening]
 
-        def record(message: Any) -> Record:
-            if message.offset() == AMID and left:
+        def split_around(messages: Sequence[Any]) -> Iterator[Record | RowBatch]:
+            before = [message for message in messages if message.offset() < AMID]
+            if left and len(before) < len(messages):
+                yield from split(before)
                 left.pop()()
-            return made(message)
+                yield from split(messages[len(before) :])
+            else:
+                yield from split(messages)
 
-        monkeypatch.setattr(kafka, "_read_message", record)
+        monkeypatch.setattr(kafka, "split_into_batches", split_around)
 
     return amid
 

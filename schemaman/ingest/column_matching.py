@@ -1,0 +1,66 @@
+"""Matches many keys and values of one form at once: each test goes over a whole column.
+
+Law: a row is matched only if it would be matched alone. The interpreter runs no loop of its own here, because
+its steps would cost more than the comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice, repeat
+from operator import ge
+
+from schemaman.ingest.probe import ProbeForm
+from schemaman.ingest.probe_patterns import Outline, Texts
+
+MatchColumns = Callable[[Sequence[bytes | None], Sequence[bytes | None], Texts | None], tuple[int, Texts]]
+"""Matches keys and values that begin together, after a row with these texts of its position.
+
+It returns how many rows from the first one on match, and the texts of the last one of them.
+"""
+
+
+def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | None) -> MatchColumns:
+    """Makes the function that matches columns of these forms; without a `key_form` each key is null."""
+    prefix, size, texts_of = form.prefix, form.size, outline.texts
+    columns = outline.learn_columns()
+    opening, match_tail, take_names, names = columns.opening, columns.match, columns.take_names, columns.names
+
+    def match(
+        keys: Sequence[bytes | None], values: Sequence[bytes | None], before: Texts | None
+    ) -> tuple[int, Texts]:
+        try:
+            count = _count_keys(keys, key_form)
+            count = _count_true(list(map(bytes.startswith, values[:count], repeat(prefix))))  # type: ignore[arg-type]
+            starts = list(map(bytes.find, values[:count], repeat(opening), repeat(size)))  # type: ignore[arg-type]
+            if -1 in starts:
+                del starts[starts.index(-1) :]
+            found = list(map(match_tail, values, starts))  # type: ignore[arg-type]
+        except TypeError:  # a null among the bytes
+            return 0, ()
+        if not all(found):
+            del found[found.index(None) :]
+        if take_names is not None:
+            of_tables = list(map(take_names, found))  # type: ignore[arg-type]
+            if of_tables.count(names) != len(of_tables):
+                del found[_count_true([each == names for each in of_tables]) :]
+        texts: list[Texts] = list(map(texts_of, found))  # type: ignore[arg-type]
+        if not texts or (before is not None and texts[0] < before):  # type: ignore[operator]
+            return 0, ()
+        count = 1 + _count_true(list(map(ge, islice(texts, 1, None), texts)))
+        return count, texts[count - 1]
+
+    return match
+
+
+def _count_keys(keys: Sequence[bytes | None], form: ProbeForm | None) -> int:
+    if form is None or form.behind is None:
+        return _count_true([key is None for key in keys])
+    count = _count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
+    found = list(map(form.behind.match, keys[:count], repeat(form.size)))  # type: ignore[arg-type]
+    return count if all(found) else found.index(None)
+
+
+def _count_true(answers: list[bool]) -> int:
+    """Counts the true answers before the first false one."""
+    return len(answers) if all(answers) else answers.index(False)

@@ -1,0 +1,130 @@
+"""Rows of a partition are proven in columns only if each of them would be proven alone."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.ingest import block_prover
+from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, merge_segments, read_segments
+from schemaman.ingest.line_batches import RowBatch
+from schemaman.ingest.partition_rows import PartitionRows
+from tests.ingest.test_blocks import alternate
+from tests.ingest.test_line_forms import RUNS, know_half, orders, read_parts, repeat
+from tests.support.checkout import PROOF
+from tests.support.damage import Mutator
+from tests.support.recordings import recorded, registry
+
+RUN = "postgres/shop-json"
+
+
+@pytest.fixture(autouse=True)
+def short_streaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_prover, "_STREAK", 2)
+
+
+def batch_rows(records: Sequence[Record], most: int, limit: int = sys.maxsize) -> Iterator[Record | RowBatch]:
+    """The records in batches of one partition; those with headers are records of their own."""
+    for (topic, partition, has_headers), group in groupby(
+        records, lambda r: (r.topic, r.partition, bool(r.headers))
+    ):
+        found = list(group)
+        for begin in range(0, len(found), most):
+            piece = found[begin : begin + most]
+            if has_headers:
+                yield from piece
+                continue
+            columns = ([r.offset for r in piece], [r.key for r in piece], [r.value for r in piece])
+            rows = PartitionRows(topic, partition, *columns, [r.timestamp_ms for r in piece].__getitem__)
+            yield RowBatch(rows, 1, lambda _, row: Record(*row), limit)
+
+
+def require_same(records: Sequence[Record], run: str = RUN, size: int = 400) -> None:
+    """Read records in both ways, then again with half of their offsets known."""
+    known = KnownOffsets()
+    for most in (7, 64):
+        parsed = read_parts(iter(records), run, known, size)
+        assert read_parts(batch_rows(records, most), run, known, size) == parsed
+        known = know_half(part for _, part in parsed)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_recordings(run: str) -> None:
+    by_partition = sorted(recorded(run), key=lambda r: (r.topic, r.partition, r.offset))
+    require_same(by_partition, run)
+
+
+def test_tables_and_partitions_in_turn() -> None:
+    require_same(list(alternate(3, 2, 40)), size=100)
+
+
+def test_other_records_within_a_column() -> None:
+    """A tombstone, a null key, another key, schema, version, damage, and a position that goes back."""
+    plain = [replace(r, headers=()) for r in repeat(orders()[:1], 120)]
+    value, key = plain[0].value or b"", plain[0].key or b""
+    lsn = value.partition(b'"lsn":')[2].partition(b",")[0]
+    others = [
+        replace(plain[0], value=None),
+        replace(plain[0], key=None),
+        replace(plain[0], key=key.replace(b'"field":"id"', b'"field":"no"')),
+        replace(plain[0], key=key[:-2]),
+        replace(plain[0], value=value.replace(b'"field":"id"', b'"field":"no"', 1)),
+        replace(plain[0], value=value.replace(b'"table":"orders"', b'"table":"borders"')),
+        replace(plain[0], value=value.replace(b'"version":"', b'"version":"1')),
+        replace(plain[0], value=value.replace(b'"snapshot":"', b'"snapshot":"x')),
+        replace(plain[0], value=value.replace(lsn, b"1" + b"0" * (len(lsn) - 1))),
+        replace(plain[0], value=value[:-1]),
+        replace(plain[0], value=value + b" "),
+        replace(plain[0], value=b""),
+    ]
+    mixed = [record for other in others for record in (*plain[:20], other)]
+    require_same(repeat(mixed, 1), size=100)
+
+
+def test_damaged_records() -> None:
+    for seed in range(20 if PROOF else 1):
+        mutator = Mutator(random.Random(seed), registry(RUN))
+        records: list[Record] = []
+        for record in repeat(orders(), 60 if PROOF else 2):
+            plain = replace(record, headers=())
+            if mutator.chance.random() < 0.1:
+                plain = replace(mutator.damaged(plain)[1], headers=(), is_key_known=True)
+            records.append(plain)
+        require_same(records, size=len(records) // 2)
+
+
+def test_holes_and_long_values() -> None:
+    found = [replace(r, headers=()) for r in repeat(orders()[:1], 90)]
+    del found[70], found[33:35]
+    require_same(found, size=50)
+    limited = batch_rows(found, 30, len(found[0].value or b"") - 1)
+    assert read_parts(limited, RUN, KnownOffsets(), 50) == read_parts(iter(found), RUN, KnownOffsets(), 50)
+
+
+def test_segments_of_tasks() -> None:
+    found = [replace(r, headers=()) for r in repeat(orders()[:1], 60)]
+    del found[40]
+    mixed = [*found[30:], *found[:30]]
+    reading = build_reading(registry(RUN))
+
+    def merge_all(items: Iterator[Record | RowBatch]) -> ChunkPart | None:
+        return merge_segments(filter(None, read_segments(items, KnownOffsets(), reading)), reading)
+
+    assert merge_all(batch_rows(mixed, 7)) == merge_all(iter(mixed))
+
+
+def test_rows_are_a_sequence_of_rows() -> None:
+    found = [replace(r, headers=()) for r in repeat(orders()[:3], 3)]
+    (batch,) = batch_rows(found, len(found))
+    assert isinstance(batch, RowBatch)
+    assert [Record(*row) for row in batch.rows] == found
+    assert [Record(*row) for row in batch.rows[2:][:3]] == found[2:5]
+    assert [Record(*row) for row in batch.rows[::2]] == found[::2]
+    assert isinstance(batch.rows, PartitionRows)
+    assert batch.rows.count_bytes() == sum(len(r.key or b"") + len(r.value or b"") for r in found)
