@@ -18,7 +18,7 @@ from schemaman.errors import UnreadableInput, UsageError
 from schemaman.ingest.line_batches import UnreadableItem, parse_items
 from schemaman.io.kafka import SCHEME, Span, find_topics, list_spans
 from schemaman.spark.record_source import TopicPart, read_part, split_spans
-from schemaman.spark.task_rows import forget_jars
+from schemaman.spark.task_rows import quicken_next_task
 from schemaman.store.offsets import Partition
 
 STARTING_OFFSETS = "startingOffsets"
@@ -86,7 +86,7 @@ class TopicStreamReader(DataSourceStreamReader):
     def read(self, partition: Any) -> Iterator[tuple[object, ...]]:
         """Read the records of a task. Raises as `kafka.read_records`."""
         yield from map(build_row, parse_items(read_part(partition.part)))
-        forget_jars()
+        quicken_next_task()
 
 
 def build_row(item: Record | UnreadableItem) -> tuple[object, ...]:
