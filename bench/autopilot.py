@@ -20,11 +20,14 @@ from typing import Any
 
 from schemaman.history.open_questions import list_open_questions
 from schemaman.history.table_renames import list_table_questions
+from schemaman.migration.column_map import make_column_map
 from schemaman.migration.policy import PROFILES, Policy, PolicyRule
 from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
+from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import type_name
+from schemaman.migration.split_columns import list_text_parts
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held, Shape, compare
@@ -104,10 +107,12 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
     for table in sink.lake():
         splits = read_record(table.live.properties).split
         parts: dict[str, list[str]] = {}
+        owners = _find_owners(sink, table) if splits else {}
         for name, split in sorted(splits.items(), key=lambda item: bool(item[1].holds), reverse=True):
             if name in table.live.schema.names:
-                parts.setdefault(split.column, []).append(name)
-                parts[split.column][:0] = [split.beside] if split.beside else []
+                column = owners.get(name, split.column)
+                parts.setdefault(column, []).append(name)
+                parts[column][:0] = [split.beside] if split.beside else []
         for column, names in parts.items():
             # Values as text have the type of no version: the newest part of a type tells the column's.
             typed = [name for name in names if not (name in splits and splits[name].holds)]
@@ -122,6 +127,17 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
             table.live = replace(table.live, schema=replace(table.live.schema, columns=columns))
         found.append(table)
     return found
+
+
+def _find_owners(sink: MemorySink, table: ComparedTable) -> dict[str, str]:
+    """The displaced column of a table beside which each column of texts is, where it is one of these."""
+    history = sink.store.history(table.source)
+    if history is None:
+        return {}
+    displaced = {*read_displaced(table.live)}
+    names = make_column_map(migration_source(history), table.live).names
+    texts = list_text_parts(history, table.live)
+    return {text: names[id] for id, text in texts.items() if names.get(id) in displaced}
 
 
 def _unite(row: dict[str, Any], names: Sequence[str], types: Mapping[str, str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.column_map import make_column_map
 from schemaman.migration.plan import PreviousVersion
 from schemaman.migration.projection.column_names import spell_name
 from schemaman.migration.properties.stamped_version import find_version, format_began
@@ -93,27 +94,45 @@ def find_new_split(history: TableHistory, name: str, lake: LakeTable) -> dict[st
 
 
 def find_text_parts(
-    history: TableHistory, names: Collection[str], lake: LakeTable, style: Names
+    history: TableHistory, ids: Collection[int], lake: LakeTable, style: Names
 ) -> dict[str, SplitColumn] | None:
     """The splits of a table with a column of texts beside each of these columns; None if it has them all.
 
-    `names` are columns of the newest version, which no key has. A part that an interrupted run recorded is
-    used, though its column is not there yet.
+    `ids` are columns of the newest incarnation. One of the table's key gets none, and one that the source has
+    dropped gets one if the table keeps it. A part that an interrupted run recorded is used, though its column
+    is not there yet.
     """
-    newest, known = history.latest, dict(read_record(lake.properties).split)
-    recorded = _place_text_parts(history, known)
-    wanted = {recorded[c.id] for c in newest.schema.columns if c.name in names and c.id in recorded}
-    is_whole = wanted <= {*lake.schema.names}
-    past = migration_source(history).past[-1]
+    known = dict(read_record(lake.properties).split)
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    recorded, columns = _place_text_parts(history, known), _find_last_columns(incarnation)
+    is_whole = {recorded[id] for id in columns if id in ids and id in recorded} <= {*lake.schema.names}
+    source = migration_source(history)
+    kept = make_column_map(source, lake).names
     before = len(known)
-    incarnation = (v for v in history.versions if v.incarnation == newest.incarnation)
     used = {c.name for version in incarnation for c in version.schema.columns}
-    for column in newest.schema.columns:
-        if column.name in names and column.id not in recorded and column.name not in newest.schema.key:
+    for id, (at, column) in columns.items():
+        is_present = at == len(incarnation) - 1
+        is_key = column.name in history.latest.schema.key if is_present else kept.get(id) in lake.schema.key
+        if id in ids and id not in recorded and not is_key and (is_present or id in kept):
             taken = (*lake.schema.names, *known, *used)
-            part = find_free_name(spell_name(column.name, style), taken)
+            name = spell_name(column.name, style) if is_present else kept[id]
+            past = source.past[at]
+            part = find_free_name(name, taken)
             known[part] = SplitColumn(column.name, past.id, format_began(past.began), "text")
     return known if len(known) > before or not is_whole else None
+
+
+def _find_last_columns(incarnation: Sequence[SchemaVersion]) -> dict[int, tuple[int, Column]]:
+    """Each column of an incarnation by its id: the last version that has it, by its place, and the column.
+
+    Those of the newest version come first, in their order.
+    """
+    found: dict[int, tuple[int, Column]] = {}
+    for at, version in reversed(list(enumerate(incarnation))):
+        for column in version.schema.columns:
+            if column.id is not None:
+                found.setdefault(column.id, (at, column))
+    return found
 
 
 def list_text_parts(history: TableHistory, lake: LakeTable) -> dict[int, str]:

@@ -562,3 +562,23 @@ def test_a_truncate_is_in_the_table_of_its_time_wherever_batches_end(
     keyed, log = lake.lake()
     assert ([row["id"] for row in alive_in(keyed)], [row["id"] for row in log.rows]) == expected
     assert lake.withheld() == {}
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_value_that_only_a_text_holds_is_beside_its_dropped_column(lake: MemorySink, size: int) -> None:
+    """The column was of fractions, then of whole numbers, and is gone; its name has another column by now."""
+    records = [
+        told(0, {"id": 1, "n": 1.5}),
+        told(1, {"id": 2, "n": 7}),
+        told(2, {"id": 3}),
+        told(3, {"id": 4, "n": "x"}),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert lake.withheld() == {}
+    rows = {row.pop("id"): row for row in alive(lake)}
+    assert (rows[3], rows[4]) == ({}, {"n": "x"})
+    assert [{float(value) for value in rows[id].values()} for id in (1, 2)] == [{1.5}, {7.0}]
+    (table,) = list_tables(lake)
+    assert [row["id"] for row in table.rows if row["n"] is not None] == [4]

@@ -317,8 +317,8 @@ class MemorySink:
         context: MigrationContext,
         reading: ReadingContext,
         versions: Collection[int] | None = None,
-        unfit: frozenset[str] = frozenset(),
-        tried: frozenset[str] = frozenset(),
+        unfit: frozenset[int] = frozenset(),
+        tried: frozenset[int] = frozenset(),
         *,
         replays: bool = True,
     ) -> None:

@@ -38,7 +38,7 @@ def plan_split(
     planner: RecipePlanner,
     history: TableHistory,
     lake: LakeTable,
-    unfit: Collection[str] = (),
+    unfit: Collection[int] = (),
     *,
     has_rows: bool = False,
 ) -> Plan | None:
@@ -46,7 +46,7 @@ def plan_split(
 
     Parts whose name the source gives to another column get other names first, by a plan of their own.
     `history` is not split; the source of `planner` is its newest version, split as the table is. `unfit`
-    are columns of the newest version that had values which their types cannot hold. `has_rows`: the sink
+    are ids of columns that had values which their types cannot hold. `has_rows`: the sink
     writes rows into the table. While a column is swapped, none is added.
     """
     if read_swaps(lake):

@@ -61,17 +61,18 @@ class UnfitColumn:
     reason: str
 
 
-def find_unfit_columns(reasons: Iterable[str], history: TableHistory) -> frozenset[str]:
-    """Find the columns whose values only a text holds, by the reasons of records.
+def find_unfit_columns(reasons: Iterable[str], history: TableHistory) -> frozenset[int]:
+    """Find the columns whose values only a text holds, by the reasons of records; their ids in the history.
 
-    A record names its column as the source did at its time; the result has the names of the newest version.
+    A record names its column as the source did at its time, so that each column counts which had that name
+    in the newest incarnation, also one that the source has dropped since.
     """
     starts = {reason.split(": ", 1)[0] for reason in reasons if reason.endswith(BESIDE)}
     if not starts:
         return frozenset()
-    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    named = {c.id for v in own for c in v.schema.columns if c.name in starts}
-    return frozenset(c.name for c in history.latest.schema.columns if c.id in named or c.name in starts)
+    own = (v for v in history.versions if v.incarnation == history.latest.incarnation)
+    columns = (c for v in own for c in v.schema.columns if c.name in starts)
+    return frozenset(c.id for c in columns if c.id is not None)
 
 
 EXACT = Context(

@@ -18,12 +18,12 @@ from schemaman.spark.streaming.sink_table import Blocked, Ready
 class RowsToWrite:
     """The rows for which a table is migrated.
 
-    `versions` are theirs. `unfit` are columns of the newest version with values that only a column of texts
+    `versions` are theirs. `unfit` are ids of columns with values that only a column of texts
     beside them holds. `holds_key`: other rows with the table's present key may wait.
     """
 
     versions: frozenset[int] = frozenset()
-    unfit: frozenset[str] = frozenset()
+    unfit: frozenset[int] = frozenset()
     holds_key: bool = False
 
 

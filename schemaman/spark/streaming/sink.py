@@ -582,7 +582,7 @@ class _BatchRun:
         Those rows went to quarantine, since the table had an earlier key when the batch was written. Each
         table of the source gets the columns of texts that its own rows need, before the next one is written.
         """
-        later, tried = outcome.later | self.later, set[tuple[str, str]]()
+        later, tried = outcome.later | self.later, set[tuple[str, int]]()
         while True:
             name, unfit = self._find_unfit(sink_table, tried)
             if not unfit and not later:
@@ -609,9 +609,9 @@ class _BatchRun:
             )
 
     def _find_unfit(
-        self, sink_table: SinkTable, tried: Collection[tuple[str, str]]
-    ) -> tuple[str, frozenset[str]]:
-        """A lake table, and its columns that need one of texts beside them, by this batch; none if none do.
+        self, sink_table: SinkTable, tried: Collection[tuple[str, int]]
+    ) -> tuple[str, frozenset[int]]:
+        """A lake table, and the ids of its columns that need one of texts beside them; none if none do.
 
         `tried` are lake tables and columns for which this was tried in this batch.
         """

@@ -53,7 +53,7 @@ def migrate_table(
     versions: Collection[int] = (),
     *,
     holds_key: bool = False,
-    unfit: Collection[str] = (),
+    unfit: Collection[int] = (),
 ) -> Ready | Blocked:
     """Migrate the lake table to the newest version of its source, or return why it is blocked.
 
