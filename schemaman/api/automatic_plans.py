@@ -30,6 +30,7 @@ from schemaman.sink.row_places import (
     is_of_sink,
     make_predecessor,
 )
+from schemaman.sink.uncertain_keys import is_key_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class AutomaticPlanner:
         if not tables:
             return ()
         newest, history = tables[-1], self.planner.settle_renames(table)
-        if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
+        if is_key_open(history) or not is_of_sink(newest.lake):
             return ()
         end = None
         if self._is_automatic("on-key-changed" if unproven else "on-key-lost", table):

@@ -34,6 +34,7 @@ from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.ended_incarnations import list_previous_names
 from schemaman.sink.stale_rows import StaleRowCheck, StaleRows
+from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.log import MigrationEntry
 
@@ -259,7 +260,7 @@ def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
     """Refuse to identify rows by the newest key if it replaced another one and is unconfirmed."""
     newest = history.latest
     earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
-    if "key" not in newest.unconfirmed or earlier == {newest.schema.key}:
+    if not is_key_open(history) or earlier == {newest.schema.key}:
         return None
     key = f"({', '.join(newest.schema.key)})"
     return Refusal(

@@ -19,6 +19,7 @@ from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.migration.type_mapping import list_common_types
 from schemaman.model.types import String, Type, widens
 from schemaman.sink.column_mapping import find_incarnation
+from schemaman.sink.uncertain_keys import is_key_open
 
 ListStuck = Callable[[LakeTable], Collection[str]]
 """Lists the source's columns whose new type the format of a lake table does not make in place."""
@@ -43,6 +44,15 @@ class RowPlace:
         if self.rebuilt is None or end is None or end >= self.rebuilt:
             return history
         return _cut_from(history, self.rebuilt)
+
+    def cut_successor(self, history: TableHistory, version: SchemaVersion) -> TableHistory:
+        """The history that decides about the next table, which begins with a version.
+
+        One that begins before the end that is known has the structure of then, as if batches ended there.
+        """
+        if self.until is not None and version.number < self.until:
+            return _cut_from(history, self.until)
+        return self.cut_rebuilt(history, version.number)
 
     def is_rebuilt(self, history: TableHistory) -> bool:
         """Whether the table ends where its source was made anew: no later record names one of its rows."""
@@ -146,14 +156,17 @@ def find_key_end(
     if table is None:
         certain = [v for v in own if "key" not in v.unconfirmed]
         begin = _find_begin(certain, lambda v: bool(v.schema.key) != bool(newest.schema.key))
-        begin = begin or _find_begin(own, lambda v: "key" not in v.unconfirmed)
+        if begin is not None:
+            begin = _find_first_alike(own, begin)
+        elif is_key_open(history):
+            begin = _find_begin(own, lambda v: "key" not in v.unconfirmed)
         if begin is None:
             return None
         return begin if any(own[0].number <= number < begin.number for number in versions) else None
     if begin is None:
         return None
     if (
-        "key" in newest.unconfirmed
+        is_key_open(history)
         or not is_of_sink(table.lake)
         or bool(table.lake.schema.key) == bool(newest.schema.key)
     ):
@@ -253,6 +266,17 @@ def _find_rebuilt(own: Sequence[SchemaVersion], held: Collection[int | str | Non
         if version.schema.key and (lost.intersection(held) or (not held and lost and is_other_key)):
             return version
     return None
+
+
+def _find_first_alike(versions: Sequence[SchemaVersion], version: SchemaVersion) -> SchemaVersion:
+    """Find the first version of those right before a version that have a key, or none, as it has.
+
+    No record confirms theirs: a table that ended after them would wait for one that never comes.
+    """
+    at = versions.index(version)
+    while at and bool(versions[at - 1].schema.key) == bool(version.schema.key):
+        at -= 1
+    return versions[at]
 
 
 def _find_begin(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Literal
 
+from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableSchema
 
 Claim = Literal["", "fresh", "alike", "alone"]
@@ -24,6 +25,22 @@ no older record waits that may be of another row with the same key.
 
 _MADE_UP_TEXTS = ("{}", "[]", "00:00:00Z", "1970-01-01T00:00:00Z")
 """Texts for missing values of required columns. Source: Debezium JdbcValueConverters, its fallbacks."""
+
+
+def is_key_open(history: TableHistory) -> bool:
+    """Whether a record may still show that the rows of the newest version have another key.
+
+    A table that surely lost its key is a log of changes, which takes its rows whatever key they have now.
+    """
+    own = (v for v in reversed(history.versions) if v.incarnation == history.latest.incarnation)
+    if history.latest.schema.key:
+        return "key" in history.latest.unconfirmed
+    for version in own:
+        if version.schema.key:
+            return True
+        if "key" not in version.unconfirmed:
+            return False
+    return "key" in history.latest.unconfirmed
 
 
 def read_sent_key(before: Mapping[str, object], key: Collection[str]) -> dict[str, object] | None:

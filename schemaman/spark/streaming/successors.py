@@ -26,6 +26,7 @@ from schemaman.sink.filled_successors import (
     may_fill,
 )
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
+from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.column_parts import add_parts
 from schemaman.spark.streaming.migration_state import MigrationState
@@ -146,7 +147,7 @@ def begin_successor(
     key of the table before it hold no key of the new one.
     """
     table, before = state.source, state.tables[-1]
-    history = state.whole if place is None else place.cut_rebuilt(state.whole, version.number)
+    history = state.whole if place is None else place.cut_successor(state.whole, version)
     key = history.latest.schema.key if key is None else key
     proven = table.takes_proof
     source = migration_source(history, proven=proven)
@@ -221,7 +222,7 @@ def _find_due_end(state: MigrationState, place: RowPlace) -> SchemaVersion | Non
     if place.until is None or place.table is None:
         return None
     whole = place.cut_rebuilt(state.whole, place.until)
-    if "key" in whole.latest.unconfirmed and not place.is_rebuilt(state.whole):
+    if is_key_open(whole) and not place.is_rebuilt(state.whole):
         return None
     if any(map(place.has_version, state.rows.versions)):
         return None

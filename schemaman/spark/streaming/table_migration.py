@@ -26,6 +26,7 @@ from schemaman.sink.moved_tables import has_moved, is_renamed
 from schemaman.sink.preflight import refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.table_stages import Stage, run_stages
+from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.streaming.column_parts import add_parts
 from schemaman.spark.streaming.kept_columns import keep_displaced, keep_dropped
@@ -195,7 +196,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
     ready, versions = state.ready, state.rows.versions
     # What comes after a table that was just made is decided as if the batch had ended there.
     whole = state.place.cut_rebuilt(state.whole, state.place.until)
-    goes_on = state.place.table is None or "key" not in whole.latest.unconfirmed
+    goes_on = state.place.table is None or not is_key_open(whole)
     later = (
         state.place.list_later(versions) if goes_on or state.place.is_rebuilt(state.whole) else frozenset()
     )

@@ -1,0 +1,58 @@
+"""A table that surely lost its key goes on as a log, though no record confirms the key of its newest rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy
+from schemaman.store.sql.store import SqlStore
+from tests.streaming.test_autopilot import alive_in, told
+from tests.support.memory_sink import MemorySink
+
+
+def _without_key(offset: int, row: dict[str, Any], read: int = 1) -> Record:
+    return replace(told(offset, row, read=read), key=None)
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_log_takes_rows_whose_key_no_record_confirms(store: SqlStore, format: str, size: int) -> None:
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    records = [
+        told(0, {"id": 1}),
+        told(1, {"id": 2}),
+        _without_key(2, {"id": 3, "n": 1}),
+        _without_key(3, {"id": 4, "n": 1}),
+        _without_key(4, {"id": 5, "n": 1, "m": 1}, read=9_000),
+    ]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    sink.take([])
+    (history,) = filter(None, map(store.history, store.tables()))
+    assert ["key" in version.unconfirmed for version in history.versions[-2:]] == [False, True]
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    first, second = sink.lake()
+    assert (first.live.schema.key, second.live.schema.key) == (("id",), ())
+    assert [row["id"] for row in alive_in(first)] == [1, 2]
+    assert [row["id"] for row in alive_in(second)] == [3, 4, 5]
+
+
+def test_a_successor_ends_where_its_key_goes(store: SqlStore) -> None:
+    """Another key that the rows do not prove, and then none, in one batch: each has a table of its own."""
+    sink = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    sink.take([
+        told(0, {"id": 1, "n": 7}),
+        told(1, {"id": 2, "n": 7}),
+        told(2, {"id": 3, "n": 8}, key=("n",)),
+        told(3, {"id": 4, "n": 9}, key=("n",)),
+        _without_key(4, {"id": 5, "n": 9}),
+        _without_key(5, {"id": 6, "n": 9}),
+    ])  # fmt: skip
+    sink.take([])
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    found = [(table.live.schema.key, [row["id"] for row in alive_in(table)]) for table in sink.lake()]
+    assert found == [(("id",), [1, 2]), (("n",), [3, 4]), ((), [5, 6])]
