@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -19,6 +20,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
+from schemaman.store.sql.kept_subjects import KeptSubjects
+from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
 from schemaman.store.sql.tables import META, RESTORE
 from schemaman.store.urls import has_password, without_password
 
@@ -63,6 +66,20 @@ class SqliteFile:
 
     def lock_subjects(self, connection: Connection) -> None:
         """Nothing: its transaction has begun with the lock of the file."""
+
+    def try_lock(self, connection: Connection) -> bool:
+        """Nothing: its transaction has the lock of the whole file."""
+        return True
+
+    def make_rows(
+        self,
+        connection: Connection,
+        now_ms: Callable[[], int],
+        kept: KeptSubjects | None = None,
+        append: AppendRegistrations | None = None,
+    ) -> SqlSubjectRows:
+        """Make the subjects of a transaction."""
+        return SqlSubjectRows(connection, now_ms, kept, append)
 
     def claim(self, connection: Connection) -> None:
         """Write into the header whose file this is; part of the transaction that makes the tables."""
