@@ -25,6 +25,10 @@ class Database(Protocol):
         """Connections whose transactions see one moment, and wait for no writer."""
 
     @property
+    def single_reader(self) -> Engine:
+        """Connections for one question each, without a transaction if that is cheaper."""
+
+    @property
     def writer(self) -> Engine:
         """Make connections; after `lock`, only one at a time writes."""
 

@@ -12,8 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, create_engine, func, inspect, make_url, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    create_engine,
+    func,
+    inspect,
+    make_url,
+    select,
+)
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
@@ -86,6 +102,7 @@ class PostgresqlSchema:
 
     where: str
     reader: Engine
+    single_reader: Engine
     writer: Engine
     schema: str
     busy_ms: int
@@ -235,8 +252,9 @@ def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
     _use_hash_indexes()
     _check_parameters(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
+    single_reader = engine.execution_options(isolation_level="AUTOCOMMIT")
     writer = engine.execution_options(isolation_level="READ COMMITTED")
-    return PostgresqlSchema(_format_address(address, schema), reader, writer, schema, busy_ms)
+    return PostgresqlSchema(_format_address(address, schema), reader, single_reader, writer, schema, busy_ms)
 
 
 def _check_parameters(engine: Engine, address: URL) -> None:

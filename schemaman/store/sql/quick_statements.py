@@ -66,6 +66,15 @@ class QuickStatement:
         return found
 
 
+def run_text(connection: Connection, text: str) -> None:
+    """Run a text without values and without rows. Raises as `Connection.execute`."""
+    raw: Any = connection.connection.driver_connection
+    try:
+        raw.execute(text)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _make_error(connection, text, (), error) from error
+
+
 def list_rows_together(
     connection: Connection, statements: Sequence[tuple[str, Mapping[str, object]]]
 ) -> list[Sequence[Sequence[Any]]]:

@@ -21,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
 from schemaman.store.sql.kept_subjects import KeptSubjects
+from schemaman.store.sql.quick_statements import run_text
 from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
 from schemaman.store.sql.tables import META, RESTORE
 from schemaman.store.urls import has_password, without_password
@@ -56,6 +57,11 @@ class SqliteFile:
         opened = OpenedFile(path)
         reader = make_engine(opened, create, busy_ms, None if is_written else _choose_reading(path))
         return cls(str(path), reader, reader.execution_options(writes=True), FileWatch(reader, opened))
+
+    @property
+    def single_reader(self) -> Engine:
+        """The connections of `reader`."""
+        return self.reader
 
     def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
@@ -350,4 +356,4 @@ def _on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
 def _on_begin(connection: Connection) -> None:
     # A writer takes its lock at once: one that has read first could not wait for another writer.
     writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    run_text(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")

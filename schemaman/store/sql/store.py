@@ -318,7 +318,8 @@ class SqlStore:
 
     def read_revision(self) -> str:
         """Read the revision of all subjects; empty before the first change."""
-        with self._reading() as connection:
+        self._require_open()
+        with self._explained(), self._database.single_reader.connect() as connection:
             return read_revision(connection)
 
     @contextmanager
