@@ -319,7 +319,11 @@ class SqlStore:
     def read_revision(self) -> str:
         """Read the revision of all subjects; empty before the first change."""
         self._require_open()
-        with self._explained(), self._database.single_reader.connect() as connection:
+        with (
+            self._explained(),
+            self._database.single_reader.connect() as connection,
+            connection.begin(),
+        ):
             return read_revision(connection)
 
     @contextmanager
