@@ -31,6 +31,9 @@ APPLICATION_ID = 0x73636D61
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+_CACHE_KIB = 16 << 10
+"""How much a connection keeps of the pages that it has read; 2 MiB, the default, hold few schemas of many.
+Source: sqlite.org/pragma.html#pragma_cache_size."""
 _FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 _FORMS = "there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
 _ANOTHER = "name another file; this one was not changed"
@@ -351,6 +354,7 @@ def _on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     # Source: docs.sqlalchemy.org, SQLite dialect, "Enabling Non-Legacy SQLite Transactional Modes".
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
 
 
 def _on_begin(connection: Connection) -> None:
