@@ -95,8 +95,6 @@ def serve(
     running.require_protected(listener, options, insecure)
     from schemaman.api.schema_registries import make_served_registry
 
-    registry = make_served_registry(make_workspace(context), open_store(context, create=True))
-
     def announce(url: str) -> None:
         if format == "json":
             context.console.show(Report("", (), build_served(url, None, None)), format)
@@ -104,7 +102,9 @@ def serve(
             context.console.write(f"{url}\n")
         context.console.inform(f"serving {url}; Ctrl-C stops it")
 
-    end = running.run_server(registry, listener, options, announce)
+    with running.listen(listener) as bound:  # before a store is created: a fault leaves none behind
+        registry = make_served_registry(make_workspace(context), open_store(context, create=True))
+        end = running.run_server(registry, listener, bound, options, announce)
     if end.cut_off:
         context.console.inform(f"stopped; {end.cut_off} requests took too long and were answered with 503")
     elif end.signal:

@@ -57,22 +57,33 @@ def require_protected(listener: Listener, options: ServerOptions, insecure: bool
     )
 
 
-def run_server(
-    registry: SchemaRegistry, listener: Listener, options: ServerOptions, announce: Callable[[str], None]
-) -> ServerEnd:
-    """Serve until SIGINT or SIGTERM; requests that have begun are answered before.
-
-    `announce` takes the URL once connections are accepted.
+def listen(listener: Listener) -> socket.socket:
+    """Listen on the address; connections wait until a server accepts them.
 
     Raises:
         CouldNotDo: the address is taken, or the certificate cannot be used.
     """
+    if listener.certificate is not None:
+        _require_usable(listener.certificate, listener.key)
+    return _bind(listener)
+
+
+def run_server(
+    registry: SchemaRegistry,
+    listener: Listener,
+    bound: socket.socket,
+    options: ServerOptions,
+    announce: Callable[[str], None],
+) -> ServerEnd:
+    """Serve a socket until SIGINT or SIGTERM; requests that have begun are answered before.
+
+    `announce` takes the URL once connections are accepted.
+    """
     application = RegistryApplication(registry, options)
-    with _bind(listener) as bound:
-        server = _make_server(application, listener)
-        announce(_format_url(listener, bound))
-        with _collecting_signals() as received:
-            server.run(sockets=[bound])
+    server = _make_server(application, listener)
+    announce(_format_url(listener, bound))
+    with _collecting_signals() as received:
+        server.run(sockets=[bound])
     return ServerEnd(received[0] if received else 0, application.cut_off)
 
 
@@ -95,7 +106,7 @@ def serve_in_thread(
 ) -> Iterator[str]:
     """Serve in a thread until the block ends; yields the URL. Without a listener, on a free loopback port."""
     listener = listener or Listener(port=0)
-    with _bind(listener) as bound:
+    with listen(listener) as bound:
         server = _make_server(RegistryApplication(registry, options), listener)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
@@ -117,8 +128,6 @@ def _format_url(listener: Listener, bound: socket.socket) -> str:
 
 
 def _make_server(application: RegistryApplication, listener: Listener) -> uvicorn.Server:
-    if listener.certificate is not None:
-        _require_usable(listener.certificate, listener.key)
     config = uvicorn.Config(
         application,
         http=DeadlineProtocol,

@@ -6,10 +6,12 @@ a subject to a schema; its number is unique in the subject. Source: Confluent Sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
+
+from schemaman.store.log import RegistrationEntry
 
 DEFAULT_CONTEXT = "."
 """The context of a subject without one."""
@@ -135,6 +137,17 @@ class SubjectFilter:
 
 class SubjectRows(Protocol):
     """One transaction over all subjects."""
+
+    def read_ahead(
+        self, subjects: Collection[SubjectName], contents: Collection[tuple[str, str]] = ()
+    ) -> None:
+        """Read together what registrations under these subjects ask for, where each question is a wait.
+
+        `contents` are pairs of a context and a fingerprint.
+        """
+
+    def append_registrations(self, entries: Sequence[RegistrationEntry]) -> bool:
+        """Append registrations to the log; False if it takes none now, and then none is there."""
 
     def now_ms(self) -> int:
         """The time in epoch milliseconds."""

@@ -55,6 +55,11 @@ class Registration:
     accepted: tuple[SubjectVersion, ...] = ()
 
     @property
+    def content_key(self) -> tuple[str, str]:
+        """The context and the fingerprint by which its content is found."""
+        return self.subject.context, self.fingerprint
+
+    @property
     def is_new(self) -> bool:
         """Whether a client brings a new version now; an import repeats what happened elsewhere."""
         return self.existing is None and not self.is_import
@@ -65,9 +70,18 @@ def prepare_registration(
 ) -> Registration:
     """Parse a request, and find what is registered of it; writes nothing.
 
+    Raises as `parse_registration` and `find_registered`.
+    """
+    return find_registered(rows, parse_registration(rows, subject, request, normalize=normalize))
+
+
+def parse_registration(
+    rows: SubjectRows, subject: SubjectName, request: SchemaRequest, *, normalize: bool
+) -> Registration:
+    """Parse a request under the settings of its subject; `known_id` and `existing` are not yet looked for.
+
     Raises:
-        RefusedRequest: 42201 for an invalid schema, 42205 if the mode does not allow it, 42207 for a content
-            that has another id.
+        RefusedRequest: 42201 for an invalid schema, 42205 if the mode does not allow it.
     """
     scope = require_writable(rows, subject)
     is_import, config = scope.mode == "IMPORT", scope.config
@@ -89,16 +103,26 @@ def prepare_registration(
     else:
         content = make_content(request, referenced, normalize=normal)
     fingerprint = compute_fingerprint(content)
-    ids = rows.list_ids(subject.context, fingerprint)
-    known_id = request.id if request.id in ids else next(iter(ids), 0)
-    if request.id and known_id and request.id != known_id:
-        raise RefusedRequest(42207, f"The id of the schema is {known_id}, not {request.id}")
-    wanted = [id for id in ids if request.id in (0, id)]
-    existing = next((version for version in live if version.schema_id in wanted), None)
     return Registration(
-        subject, request, content, fingerprint, referenced, versions, config, is_import, known_id, existing,
+        subject, request, content, fingerprint, referenced, versions, config, is_import, 0, None,
         scope.policy, select_accepted(versions, scope.quarantine),
     )  # fmt: skip
+
+
+def find_registered(rows: SubjectRows, parsed: Registration) -> Registration:
+    """Find the id of a content and the live version that has it.
+
+    Raises:
+        RefusedRequest: 42207 for a content that has another id.
+    """
+    wanted = parsed.request.id
+    ids = rows.list_ids(parsed.subject.context, parsed.fingerprint)
+    known_id = wanted if wanted in ids else next(iter(ids), 0)
+    if wanted and known_id and wanted != known_id:
+        raise RefusedRequest(42207, f"The id of the schema is {known_id}, not {wanted}")
+    fitting = [id for id in ids if wanted in (0, id)]
+    existing = next((v for v in parsed.versions if not v.is_deleted and v.schema_id in fitting), None)
+    return replace(parsed, known_id=known_id, existing=existing)
 
 
 def register_schema(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
-from schemaman.errors import SchemamanError
+from schemaman.errors import SchemamanError, StoreUnavailable
 from schemaman.store.log import RegistrationEntry
 from schemaman.store.subject_names import ALL_CONTEXTS, GLOBAL_CONTEXT, format_context, parse_subject
 from schemaman.store.subjects import (
@@ -42,7 +42,13 @@ from schemaman.subjects.policies import (
     list_accepted,
     load_text,
 )
-from schemaman.subjects.registration import Registration, prepare_registration, register_schema
+from schemaman.subjects.registration import (
+    Registration,
+    find_registered,
+    parse_registration,
+    prepare_registration,
+    register_schema,
+)
 from schemaman.subjects.requests import (
     LATEST,
     SchemaRequest,
@@ -82,6 +88,10 @@ class WantedRegistration:
     request: SchemaRequest
     normalize: bool = False
     actor: str = ""
+
+    def parse(self, rows: SubjectRows) -> Registration:
+        """Parse the registration. Raises as `parse_registration`."""
+        return parse_registration(rows, self.subject, self.request, normalize=self.normalize)
 
     def prepare(self, rows: SubjectRows) -> Registration:
         """Prepare the registration. Raises as `prepare_registration`."""
@@ -161,74 +171,118 @@ class SchemaRegistry:
         A refused one leaves the others. Raises `StoreUnavailable` if the commit fails; then none is there.
         """
         outcomes: dict[int, VersionedSchema | SchemamanError] = {}
+        parsed: dict[int, Registration] = {}
         with self._store.reading_subjects() as rows:
+            rows.read_ahead([each.subject for each in group])
             for number, each in enumerate(group):
                 try:
-                    prepared = each.prepare(rows)
-                    if prepared.existing is not None:
-                        outcomes[number] = register_schema(rows, prepared, each.actor)
+                    parsed[number] = each.parse(rows)
                 except RefusedRequest as error:
                     outcomes[number] = error
-        rest = [pair for pair in enumerate(group) if pair[0] not in outcomes]
-        fresh = self._write_group(rest, outcomes) if rest else ()
-        evidence: list[RegistrationEntry] = []
-        for number, found in fresh:
-            try:
-                evidence += self._list_evidence(found)
-            except SchemamanError as error:
-                outcomes[number] = error
-        self._notify([found for _, found in fresh], evidence)
+            rows.read_ahead((), [each.content_key for each in parsed.values()])
+            for number, one in parsed.items():
+                try:
+                    prepared = find_registered(rows, one)
+                    if prepared.existing is not None:
+                        outcomes[number] = register_schema(rows, prepared, group[number].actor)
+                except RefusedRequest as error:
+                    outcomes[number] = error
+        rest = {number: (each, group[number]) for number, each in parsed.items() if number not in outcomes}
+        if rest:
+            outcomes |= self._write(lambda rows: self._write_group(rows, rest, outcomes))
         return tuple(outcomes[number] for number in range(len(group)))
 
     def _write_group(
         self,
-        group: Sequence[tuple[int, WantedRegistration]],
+        rows: SubjectRows,
+        group: Mapping[int, tuple[Registration, WantedRegistration]],
         outcomes: dict[int, VersionedSchema | SchemamanError],
-    ) -> list[tuple[int, VersionedSchema]]:
+    ) -> dict[int, VersionedSchema]:
         """Register what a group has not registered yet; return the new versions."""
-        fresh: list[tuple[int, VersionedSchema]] = []
-        with self._store.writing_subjects() as rows:
-            for number, each in group:
-                try:
-                    prepared = each.prepare(rows)
-                    found = register_schema(rows, prepared, each.actor, self._surroundings.gate)
-                except RefusedRequest as error:
-                    outcomes[number] = error
-                    continue
-                outcomes[number] = found
-                fresh += [(number, found)] if prepared.is_new else []
+        fresh: dict[int, VersionedSchema] = {}
+        parsed = [each for each, _ in group.values()]
+        rows.read_ahead([each.subject for each in parsed], [each.content_key for each in parsed])
+        for number, (_, wanted) in group.items():
+            try:
+                prepared = wanted.prepare(rows)
+                found = register_schema(rows, prepared, wanted.actor, self._surroundings.gate)
+            except RefusedRequest as error:
+                outcomes[number] = error
+                continue
+            outcomes[number] = found
+            if prepared.is_new:
+                fresh[number] = found
         return fresh
 
     def register_pair(
         self, topic: str, key: Requested, value: Requested, *, actor: str = ""
     ) -> tuple[VersionedSchema, VersionedSchema]:
         """Register the schemas of key and value of a topic as one unit: both, or none if one is refused."""
-        found: list[VersionedSchema] = []
-        fresh: list[VersionedSchema] = []
-        with self._store.writing_subjects() as rows:
-            for name, schema in zip(name_parts(topic, self.context), (key, value), strict=True):
+        found: dict[int, VersionedSchema] = {}
+        names = name_parts(topic, self.context)
+
+        def register(rows: SubjectRows) -> dict[int, VersionedSchema]:
+            rows.read_ahead(names)
+            fresh: dict[int, VersionedSchema] = {}
+            for number, (name, schema) in enumerate(zip(names, (key, value), strict=True)):
                 prepared = prepare_registration(rows, name, _make_request(schema), normalize=False)
-                found.append(register_schema(rows, prepared, actor, self._surroundings.gate))
-                fresh += found[-1:] if prepared.is_new else ()
-        self._announce(fresh)
+                found[number] = register_schema(rows, prepared, actor, self._surroundings.gate)
+                if prepared.is_new:
+                    fresh[number] = found[number]
+            return fresh
+
+        for fault in self._write(register).values():
+            raise fault
         return found[0], found[1]
+
+    def _write(
+        self, register: Callable[[SubjectRows], Mapping[int, VersionedSchema]]
+    ) -> Mapping[int, SchemamanError]:
+        """Write new versions and their evidence with one commit, and then announce quarantined ones.
+
+        Evidence that the log does not take now is written behind. Returns the faults of finding evidence.
+        """
+        evidence: tuple[RegistrationEntry, ...] = ()
+        try:
+            with self._store.writing_subjects() as rows:
+                fresh = register(rows)
+                evidence, faults = self._list_evidence(rows, fresh)
+                is_noted = not evidence or rows.append_registrations(evidence)
+        except StoreUnavailable:
+            if not evidence:
+                raise
+            # What the log meets is no fault of the subjects.
+            with self._store.writing_subjects() as rows:
+                fresh = register(rows)
+                evidence, faults = self._list_evidence(rows, fresh)
+                is_noted = False
+        self._pass_on(fresh.values(), () if is_noted else evidence)
+        return faults
 
     def _announce(self, fresh: Sequence[VersionedSchema]) -> None:
         """Tell the surroundings of new versions: their evidence, and their quarantine."""
-        self._notify(fresh, [entry for found in fresh for entry in self._list_evidence(found)])
+        with self._store.reading_subjects() as rows:
+            evidence, faults = self._list_evidence(rows, dict(enumerate(fresh)))
+        self._pass_on(fresh, evidence)
+        for fault in faults.values():
+            raise fault
 
-    def _list_evidence(self, found: VersionedSchema) -> tuple[RegistrationEntry, ...]:
-        around = self._surroundings
-        if around.record is None:
-            return ()
-        text = RegisteredText(found.schema.content)
-        if text.content.references:
-            with self._store.reading_subjects() as rows:
-                text = load_text(rows, found)
-        evidence = make_evidence(found, text, around.histories)
-        return () if evidence is None else (evidence,)
+    def _list_evidence(
+        self, rows: SubjectRows, fresh: Mapping[int, VersionedSchema]
+    ) -> tuple[tuple[RegistrationEntry, ...], Mapping[int, SchemamanError]]:
+        """List the evidence of new versions, and the faults of finding it."""
+        around, faults = self._surroundings, dict[int, SchemamanError]()
+        entries: list[RegistrationEntry] = []
+        for number, found in fresh.items() if around.record is not None else ():
+            try:
+                evidence = make_evidence(found, load_text(rows, found), around.histories)
+            except SchemamanError as error:
+                faults[number] = error
+                continue
+            entries += () if evidence is None else (evidence,)
+        return tuple(entries), faults
 
-    def _notify(self, fresh: Sequence[VersionedSchema], evidence: Sequence[RegistrationEntry]) -> None:
+    def _pass_on(self, fresh: Iterable[VersionedSchema], evidence: Sequence[RegistrationEntry]) -> None:
         around = self._surroundings
         if around.record is not None and evidence:
             around.record(evidence)

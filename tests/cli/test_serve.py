@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from schemaman.server.users import read_users
+from tests.support.certificates import self_signed
 from tests.support.checkout import ROOT
 from tests.support.command_line import Run
 
@@ -69,6 +70,17 @@ def test_a_certificate_that_cannot_be_used_is_told_with_its_file(run: Run, tmp_p
         files = [word if word.startswith("--") else str(tmp_path / word) for word in words]
         done = run("serve", "--port", "0", "--store", f"sqlite:///{tmp_path / 'a.db'}", *files)
         assert (done.code, fault in done.err) == (code, True), done.err
+        assert not (tmp_path / "a.db").exists()
+
+
+def test_an_encrypted_key_is_refused_without_a_question(run: Run, tmp_path: Path) -> None:
+    pair = self_signed(tmp_path, pass_phrase=b"secret")
+    done = run(
+        "serve", "--port", "0", "--store", f"sqlite:///{tmp_path / 'a.db'}", "--certificate", str(pair)
+    )
+    assert (done.code, f"the key in {pair} is encrypted" in done.err) == (3, True), done.err
+    assert f"openssl pkey -in {pair} -out FILE" in done.err
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_an_address_that_cannot_be_listened_on_is_told(run: Run, tmp_path: Path) -> None:
@@ -78,6 +90,7 @@ def test_an_address_that_cannot_be_listened_on_is_told(run: Run, tmp_path: Path)
     assert (done.code, "--port" in done.err) == (3, True)
     done = run("serve", "--port", "0", "--insecure", "--host", "192.0.2.1", *store)
     assert (done.code, "--host" in done.err) == (3, True)
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_a_user_is_added_with_a_password_that_is_not_shown(

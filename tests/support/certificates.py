@@ -13,8 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 _NAME = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
 
 
-def self_signed(folder: Path) -> Path:
-    """A PEM file with a key and its certificate, valid for an hour; the key is PKCS#8, as Java wants it."""
+def self_signed(folder: Path, pass_phrase: bytes = b"") -> Path:
+    """A PEM file with a key and its certificate, valid for an hour; the key is PKCS#8, as Java wants it.
+
+    With a pass phrase, the key is encrypted.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.UTC)
     hour = datetime.timedelta(hours=1)
@@ -28,9 +31,11 @@ def self_signed(folder: Path) -> Path:
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    plain = serialization.NoEncryption()
+    written: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if pass_phrase:
+        written = serialization.BestAvailableEncryption(pass_phrase)
     place = folder / "self-signed.pem"
     place.write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + certificate.public_bytes(pem)
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, written) + certificate.public_bytes(pem)
     )
     return place

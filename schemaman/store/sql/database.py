@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemaman.errors import SchemamanError
+from schemaman.store.sql.kept_subjects import KeptSubjects
+from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
 
 
 class Database(Protocol):
@@ -22,6 +25,10 @@ class Database(Protocol):
         """Connections whose transactions see one moment, and wait for no writer."""
 
     @property
+    def single_reader(self) -> Engine:
+        """Connections for one question each, without a transaction if that is cheaper."""
+
+    @property
     def writer(self) -> Engine:
         """Make connections; after `lock`, only one at a time writes."""
 
@@ -33,6 +40,18 @@ class Database(Protocol):
 
     def lock_subjects(self, connection: Connection) -> None:
         """Wait for other writers of subjects, not for those of the log; held to the transaction's end."""
+
+    def try_lock(self, connection: Connection) -> bool:
+        """Lock the log to the transaction's end, unless another writer has it; does not wait."""
+
+    def make_rows(
+        self,
+        connection: Connection,
+        now_ms: Callable[[], int],
+        kept: KeptSubjects | None = None,
+        append: AppendRegistrations | None = None,
+    ) -> SqlSubjectRows:
+        """Make the subjects of a transaction."""
 
     def claim(self, connection: Connection) -> None:
         """Prepare the database and mark it. Raises `StoreUnavailable` if it belongs to another program."""

@@ -7,17 +7,37 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, func, inspect, make_url, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    create_engine,
+    func,
+    inspect,
+    make_url,
+    select,
+)
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
 from schemaman.plugins import install_hint
+from schemaman.store.sql.grouped_subjects import GroupedSubjectRows
+from schemaman.store.sql.kept_subjects import KeptSubjects
 from schemaman.store.sql.subject_tables import restrict_live_versions
+from schemaman.store.sql.subjects import AppendRegistrations
 from schemaman.store.sql.tables import BY_HASH, META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
@@ -82,6 +102,7 @@ class PostgresqlSchema:
 
     where: str
     reader: Engine
+    single_reader: Engine
     writer: Engine
     schema: str
     busy_ms: int
@@ -103,15 +124,30 @@ class PostgresqlSchema:
 
     def lock_subjects(self, connection: Connection) -> None:
         """Wait for other writers of subjects; a commit is durable as after `lock`."""
-        self._make_durable(connection)
-        connection.execute(select(func.pg_advisory_xact_lock(_SUBJECTS)))
+        self._make_durable(connection, func.pg_advisory_xact_lock(_SUBJECTS))
 
-    def _make_durable(self, connection: Connection) -> None:
+    def try_lock(self, connection: Connection) -> bool:
+        """Lock the log unless another writer has it."""
+        query = select(META.c.value).where(META.c.name == "end").with_for_update(skip_locked=True)
+        return connection.execute(query).first() is not None
+
+    def make_rows(
+        self,
+        connection: Connection,
+        now_ms: Callable[[], int],
+        kept: KeptSubjects | None = None,
+        append: AppendRegistrations | None = None,
+    ) -> GroupedSubjectRows:
+        """Make the subjects of a transaction: each question waits for the network."""
+        return GroupedSubjectRows(connection, now_ms, kept, append)
+
+    def _make_durable(self, connection: Connection, *then: ColumnElement[object]) -> None:
+        """Set what a commit needs, and then run functions in the same question."""
         local = {"lock_timeout": str(self.busy_ms), **_ALIVE}
         current = func.current_setting("synchronous_commit")
         durable = func.coalesce(func.nullif(current, "off"), "on")
         settings = [func.set_config(name, value, True) for name, value in local.items()]
-        connection.execute(select(*settings, func.set_config("synchronous_commit", durable, True)))
+        connection.execute(select(*settings, func.set_config("synchronous_commit", durable, True), *then))
 
     def claim(self, connection: Connection) -> None:
         """Make the schema if it is missing. Raises `StoreUnavailable` if others have tables in it."""
@@ -216,8 +252,9 @@ def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
     _use_hash_indexes()
     _check_parameters(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
+    single_reader = engine.execution_options(isolation_level="AUTOCOMMIT")
     writer = engine.execution_options(isolation_level="READ COMMITTED")
-    return PostgresqlSchema(_format_address(address, schema), reader, writer, schema, busy_ms)
+    return PostgresqlSchema(_format_address(address, schema), reader, single_reader, writer, schema, busy_ms)
 
 
 def _check_parameters(engine: Engine, address: URL) -> None:

@@ -15,20 +15,14 @@ from sqlalchemy.sql.selectable import Select
 
 
 class QuickStatement:
-    """A statement with named values. Rows are tuples in the order of its columns, as the driver returns them.
-
-    A driver whose values have names, such as that of PostgreSQL, waits for a network: there SQLAlchemy runs
-    the statement, since it also puts the schema of the store into it.
-    """
+    """A statement with named values; rows are tuples, as the driver returns them."""
 
     def __init__(self, statement: Select[Any] | UpdateBase) -> None:
         self.statement = statement
-        self._texts: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._texts: dict[tuple[str, str | None], tuple[str, tuple[str, ...] | None]] = {}
 
     def list_rows(self, connection: Connection, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
         """Run a query, and list its rows. Raises as `Connection.execute`."""
-        if not connection.dialect.positional:
-            return connection.execute(self.statement, dict(values)).all()
         rows: list[Sequence[Any]] = self._run(connection, (values,), lambda cursor: cursor.fetchall())
         return rows
 
@@ -42,15 +36,14 @@ class QuickStatement:
 
         Raises as `Connection.execute`.
         """
-        if not connection.dialect.positional:
-            return connection.execute(self.statement, [dict(values) for values in rows]).rowcount
         return int(self._run(connection, rows, lambda cursor: cursor.rowcount))
 
     def _run(
         self, connection: Connection, rows: Iterable[Mapping[str, object]], read: Callable[[Any], Any]
     ) -> Any:
-        text, names = self._texts.get(connection.dialect.name) or self._compile(connection)
-        ordered = [[values[name] for name in names] for values in rows]
+        key = connection.dialect.name, _find_schema(connection)
+        text, names = self._texts.get(key) or self._compile(connection, key)
+        ordered = [values if names is None else [values[name] for name in names] for values in rows]
         cursor: Any = connection.connection.cursor()
         try:
             if len(ordered) == 1:
@@ -61,14 +54,61 @@ class QuickStatement:
         except connection.dialect.loaded_dbapi.Error as error:
             raise _make_error(connection, text, ordered[0], error) from error
 
-    def _compile(self, connection: Connection) -> tuple[str, tuple[str, ...]]:
-        compiled: Any = self.statement.compile(dialect=connection.dialect)
-        found = str(compiled), tuple(compiled.positiontup)
-        self._texts[connection.dialect.name] = found
+    def _compile(
+        self, connection: Connection, key: tuple[str, str | None]
+    ) -> tuple[str, tuple[str, ...] | None]:
+        schema = key[1]
+        named = {"schema_translate_map": {None: schema}, "render_schema_translate": True}
+        statement: Any = self.statement
+        compiled = statement.compile(dialect=connection.dialect, **({} if schema is None else named))
+        found = str(compiled), tuple(compiled.positiontup) if connection.dialect.positional else None
+        self._texts[key] = found
         return found
 
 
-def _make_error(connection: Connection, text: str, values: list[object], error: Exception) -> BaseException:
-    """Make the error that SQLAlchemy raises for one of the driver."""
+def run_text(connection: Connection, text: str) -> None:
+    """Run a text without values and without rows. Raises as `Connection.execute`."""
+    raw: Any = connection.connection.driver_connection
+    try:
+        raw.execute(text)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _make_error(connection, text, (), error) from error
+
+
+def list_rows_together(
+    connection: Connection, statements: Sequence[tuple[str, Mapping[str, object]]]
+) -> list[Sequence[Sequence[Any]]]:
+    """Run statements of PostgreSQL, with `{schema}` for that of the store, and wait once; the rows of each.
+
+    A statement that writes has no rows. Raises as `Connection.execute`.
+    Source: psycopg.org/psycopg3/docs/advanced/pipeline.html.
+    """
+    schema = connection.dialect.identifier_preparer.quote_schema(_find_schema(connection) or "public")
+    raw: Any = connection.connection.driver_connection
+    try:
+        with raw.pipeline():
+            cursors = [
+                raw.cursor().execute(text.format(schema=schema), values) for text, values in statements
+            ]
+        return [cursor.fetchall() if cursor.description else () for cursor in cursors]
+    except connection.dialect.loaded_dbapi.Error as error:
+        text, values = statements[0]
+        raise _make_error(connection, text, values, error) from error
+
+
+def _find_schema(connection: Connection) -> str | None:
+    """The schema of the store's tables; None where there is none."""
+    translated = connection.get_execution_options().get("schema_translate_map")
+    return None if translated is None else translated[None]
+
+
+def _make_error(connection: Connection, text: str, values: Any, error: Exception) -> BaseException:
+    """Make the error that SQLAlchemy raises for one of the driver; a lost connection is used no more."""
     used: Any = connection.dialect
-    return DBAPIError.instance(text, values, error, used.loaded_dbapi.Error, dialect=used)
+    is_lost = bool(used.is_disconnect(error, connection.connection.dbapi_connection, None))
+    made = DBAPIError.instance(
+        text, values, error, used.loaded_dbapi.Error, connection_invalidated=is_lost, dialect=used
+    )
+    if is_lost:
+        connection.invalidate(error)
+    return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -19,6 +20,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
+from schemaman.store.sql.kept_subjects import KeptSubjects
+from schemaman.store.sql.quick_statements import run_text
+from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
 from schemaman.store.sql.tables import META, RESTORE
 from schemaman.store.urls import has_password, without_password
 
@@ -27,6 +31,9 @@ APPLICATION_ID = 0x73636D61
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+_CACHE_KIB = 16 << 10
+"""How much a connection keeps of the pages that it has read; 2 MiB, the default, hold few schemas of many.
+Source: sqlite.org/pragma.html#pragma_cache_size."""
 _FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 _FORMS = "there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
 _ANOTHER = "name another file; this one was not changed"
@@ -54,6 +61,11 @@ class SqliteFile:
         reader = make_engine(opened, create, busy_ms, None if is_written else _choose_reading(path))
         return cls(str(path), reader, reader.execution_options(writes=True), FileWatch(reader, opened))
 
+    @property
+    def single_reader(self) -> Engine:
+        """The connections of `reader`."""
+        return self.reader
+
     def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
         return inspect(connection).has_table(META.name)
@@ -63,6 +75,20 @@ class SqliteFile:
 
     def lock_subjects(self, connection: Connection) -> None:
         """Nothing: its transaction has begun with the lock of the file."""
+
+    def try_lock(self, connection: Connection) -> bool:
+        """Nothing: its transaction has the lock of the whole file."""
+        return True
+
+    def make_rows(
+        self,
+        connection: Connection,
+        now_ms: Callable[[], int],
+        kept: KeptSubjects | None = None,
+        append: AppendRegistrations | None = None,
+    ) -> SqlSubjectRows:
+        """Make the subjects of a transaction."""
+        return SqlSubjectRows(connection, now_ms, kept, append)
 
     def claim(self, connection: Connection) -> None:
         """Write into the header whose file this is; part of the transaction that makes the tables."""
@@ -328,9 +354,10 @@ def _on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     # Source: docs.sqlalchemy.org, SQLite dialect, "Enabling Non-Legacy SQLite Transactional Modes".
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
 
 
 def _on_begin(connection: Connection) -> None:
     # A writer takes its lock at once: one that has read first could not wait for another writer.
     writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    run_text(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")

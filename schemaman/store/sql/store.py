@@ -26,7 +26,7 @@ from schemaman.store.derived import Clock, Fold, make_not_empty_error, wall_cloc
 from schemaman.store.file_proofs import FileProof
 from schemaman.store.folding import fold
 from schemaman.store.hash_chain import GENESIS, SealedEntry, check_chain, seal_entries
-from schemaman.store.log import CoveredRange, Entry, Lease, LogEntry, RenumberingEntry
+from schemaman.store.log import CoveredRange, Entry, Lease, LogEntry, RegistrationEntry, RenumberingEntry
 from schemaman.store.observation_cache import ObservationCache
 from schemaman.store.sql import file_proofs as _file_proofs
 from schemaman.store.sql import leases as _leases
@@ -38,7 +38,6 @@ from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_
 from schemaman.store.sql.kept_subjects import KeptSubjects, change_revision, read_revision
 from schemaman.store.sql.sqlite import SqliteFile
 from schemaman.store.sql.subject_faults import find_subject_faults
-from schemaman.store.sql.subjects import SqlSubjectRows
 from schemaman.store.sql.tables import (
     COVERED,
     LAYOUT,
@@ -319,14 +318,20 @@ class SqlStore:
 
     def read_revision(self) -> str:
         """Read the revision of all subjects; empty before the first change."""
-        with self._reading() as connection:
+        self._require_open()
+        with (
+            self._explained(),
+            self._database.single_reader.connect() as connection,
+            connection.begin(),
+        ):
             return read_revision(connection)
 
     @contextmanager
     def reading_subjects(self) -> Iterator[SubjectRows]:
         """Begin a transaction over the subjects of a schema registry that sees one moment."""
         with self._reading() as connection:
-            yield SqlSubjectRows(connection, partial(self._read_clock, connection), self._kept_subjects)
+            clock = partial(self._read_clock, connection)
+            yield self._database.make_rows(connection, clock, self._kept_subjects)
 
     @contextmanager
     def writing_subjects(self) -> Iterator[SubjectRows]:
@@ -336,7 +341,11 @@ class SqlStore:
         """
         self._require_open()
         with self._explained(), self._subject_writers.join() as connection:
-            yield SqlSubjectRows(connection, partial(self._read_clock, connection))
+            clock = partial(self._read_clock, connection)
+            append = partial(self._append_registrations, connection)
+            rows = self._database.make_rows(connection, clock, append=append)
+            yield rows
+            rows.send()
         self.last_subject_change = object()
 
     @contextmanager
@@ -345,6 +354,22 @@ class SqlStore:
             self._database.lock_subjects(connection)
             change_revision(connection)
             yield connection
+
+    def _append_registrations(self, connection: Connection, entries: Sequence[RegistrationEntry]) -> bool:
+        """Append registrations in a transaction of subjects; False if another writer has the log.
+
+        A log that is damaged takes none either: nothing has been written when that is found.
+        """
+        if not self._database.try_lock(connection):
+            return False
+        try:
+            end = read_log_end(connection)
+            require_sound_end(connection, self.where, end)
+        except SchemamanError:
+            return False
+        at_ms = self._clock()
+        self._write(connection, [LogEntry(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)], end)
+        return True
 
     def _read_clock(self, connection: Connection) -> int:
         return self._database.now_ms(connection) if self._database.has_clock else self._clock()

@@ -6,7 +6,7 @@ Law: an id has one content and a version one id, as the unique indexes of the ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from schemaman.store.log import RegistrationEntry
 from schemaman.store.sql.kept_subjects import KeptSubjects
 from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
@@ -88,18 +89,39 @@ _SETTINGS_OF_THREE_SCOPES = QuickStatement(
 _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wanted", expanding=True)))
 
 
+AppendRegistrations = Callable[[Sequence[RegistrationEntry]], bool]
+"""Appends registrations to the log in the transaction of the rows; False if the log takes none now."""
+
+
 class SqlSubjectRows:
     """The rows of one transaction; `now_ms` is the clock of the store.
 
-    `kept` has what was read before; a transaction that writes has none.
+    `kept` has what was read before; a transaction that writes has none. `append` writes into the log.
     """
 
     def __init__(
-        self, connection: Connection, now_ms: Callable[[], int], kept: KeptSubjects | None = None
+        self,
+        connection: Connection,
+        now_ms: Callable[[], int],
+        kept: KeptSubjects | None = None,
+        append: AppendRegistrations | None = None,
     ) -> None:
         self._connection = connection
         self._kept = kept
+        self._append = append
         self.now_ms = now_ms
+
+    def read_ahead(
+        self, subjects: Collection[SubjectName], contents: Collection[tuple[str, str]] = ()
+    ) -> None:
+        """Nothing: a file answers each question at once."""
+
+    def send(self) -> None:
+        """Nothing: each write has been sent."""
+
+    def append_registrations(self, entries: Sequence[RegistrationEntry]) -> bool:
+        """Append registrations to the log; False if it takes none now, and then none is there."""
+        return self._append is not None and self._append(entries)
 
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
         """Find a schema by its id."""
@@ -118,8 +140,8 @@ class SqlSubjectRows:
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
-        _ADD_SCHEMA.write_rows(self._connection, [_format_schema(schema, fingerprint)])
-        references = _format_references(schema)
+        _ADD_SCHEMA.write_rows(self._connection, [format_schema(schema, fingerprint)])
+        references = format_references(schema)
         if references:
             _ADD_REFERENCE.write_rows(self._connection, references)
 
@@ -142,16 +164,16 @@ class SqlSubjectRows:
         """List the versions of a subject by number, also soft-deleted ones."""
         wanted = {"here": subject.context, "wanted": subject.name}
         found = _VERSIONS_OF_SUBJECT.list_rows(self._connection, wanted)
-        return tuple(map(_read_version, found))
+        return tuple(map(read_version, found))
 
     def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
         """List the versions that have a schema, also soft-deleted ones, by subject and number."""
         found = _USES_OF_SCHEMA.list_rows(self._connection, {"here": context, "wanted": id})
-        return tuple(sorted(map(_read_version, found), key=lambda version: (version.subject, version.number)))
+        return tuple(sorted(map(read_version, found), key=lambda version: (version.subject, version.number)))
 
     def add_version(self, version: SubjectVersion) -> None:
         """Add a version whose number is free."""
-        _ADD_VERSION.write_rows(self._connection, [_format_version(version)])
+        _ADD_VERSION.write_rows(self._connection, [format_version(version)])
         self._count(version.subject, live=0 if version.is_deleted else 1, total=1)
 
     def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
@@ -208,7 +230,7 @@ class SqlSubjectRows:
                 c.number == select(func.max(later.c.number)).where(is_later).scalar_subquery()
             )
         query = query.order_by(c.context, c.subject, c.number).limit(_limit(wanted)).offset(wanted.offset)
-        versions = tuple(map(_read_version, self._connection.execute(query)))
+        versions = tuple(map(read_version, self._connection.execute(query)))
         schemas = self._find_schemas({(v.subject.context, v.schema_id) for v in versions})
         return tuple((v, schemas[v.subject.context, v.schema_id]) for v in versions)
 
@@ -303,8 +325,8 @@ class SqlSubjectRows:
             key = schema.context, fingerprint
             is_further = key in used
             used.add(key)
-            rows.append(_format_schema(schema, f"{fingerprint}x{schema.id}" if is_further else fingerprint))
-        references = [row for schema, _ in schemas for row in _format_references(schema)]
+            rows.append(format_schema(schema, f"{fingerprint}x{schema.id}" if is_further else fingerprint))
+        references = [row for schema, _ in schemas for row in format_references(schema)]
         counted: dict[SubjectName, tuple[int, int]] = {}
         for version in versions:
             live, total = counted.get(version.subject, (0, 0))
@@ -312,7 +334,7 @@ class SqlSubjectRows:
         for statement, added in (
             (_ADD_SCHEMA, rows),
             (_ADD_REFERENCE, references),
-            (_ADD_VERSION, [_format_version(version) for version in versions]),
+            (_ADD_VERSION, [format_version(version) for version in versions]),
         ):
             if added:
                 statement.write_rows(self._connection, added)
@@ -369,7 +391,8 @@ def list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
     return [(parse_subject(r.subject, schema.context), r.version) for r in schema.content.references]
 
 
-def _format_schema(schema: RegisteredSchema, fingerprint: str) -> dict[str, object]:
+def format_schema(schema: RegisteredSchema, fingerprint: str) -> dict[str, object]:
+    """Make the row of a schema."""
     return {
         "context": schema.context,
         "id": schema.id,
@@ -379,7 +402,8 @@ def _format_schema(schema: RegisteredSchema, fingerprint: str) -> dict[str, obje
     }
 
 
-def _format_references(schema: RegisteredSchema) -> list[dict[str, object]]:
+def format_references(schema: RegisteredSchema) -> list[dict[str, object]]:
+    """Make the rows of the references of a schema."""
     return [
         {
             "context": subject.context,
@@ -392,7 +416,8 @@ def _format_references(schema: RegisteredSchema) -> list[dict[str, object]]:
     ]
 
 
-def _format_version(version: SubjectVersion) -> dict[str, object]:
+def format_version(version: SubjectVersion) -> dict[str, object]:
+    """Make the row of a version."""
     return {
         "context": version.subject.context,
         "subject": version.subject.name,
@@ -471,7 +496,8 @@ def read_settings(row: Sequence[Any]) -> SubjectSettings:
         raise make_damaged_error(f"the settings of {scope} are malformed") from error
 
 
-def _read_version(row: Sequence[Any]) -> SubjectVersion:
+def read_version(row: Sequence[Any]) -> SubjectVersion:
+    """Read a row of a version."""
     context, subject, number, schema_id, at_ms, is_deleted, actor = row
     return SubjectVersion(SubjectName(context, subject), number, schema_id, at_ms, bool(is_deleted), actor)
 
