@@ -56,7 +56,7 @@ def follow(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> Follow:
             return iter(records)
 
         advance()
-        monkeypatch.setattr(kafka, "read_records", read)
+        monkeypatch.setattr(kafka, "read_batches", read)
         monkeypatch.setattr(sources, "time", SimpleNamespace(sleep=advance))
         return run("ingest", "kafka://broker:9092/srv.t", "--follow", *words)
 

@@ -58,7 +58,8 @@ def topics(monkeypatch: pytest.MonkeyPatch, place: Path) -> list[Record]:
         ends = {partition: ranges[-1][1] for partition, ranges in known.items()}
         yield from (r for r in list(held) if r.offset >= ends.get((r.topic, r.partition), 0))
 
-    monkeypatch.setattr(kafka, "read_records", read)
+    for name in ("read_records", "read_batches"):
+        monkeypatch.setattr(kafka, name, read)
     Path("schemaman.toml").write_text(TARGET)
     return held
 

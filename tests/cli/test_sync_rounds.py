@@ -42,7 +42,7 @@ def rounds(run: Commands, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done
                 raise KeyboardInterrupt
             left.pop(0)()
 
-        monkeypatch.setattr(kafka, "read_records", lambda *_: files.read_records(files.find_file("r.jsonl")))
+        monkeypatch.setattr(kafka, "read_batches", lambda *_: files.read_records(files.find_file("r.jsonl")))
         monkeypatch.setattr(sources, "time", SimpleNamespace(sleep=sleep))
         return run("sync", "kafka://broker:9092/srv", *words)
 
