@@ -256,10 +256,21 @@ def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
 
 
 def read_row_groups(
-    file: File, groups: Sequence[int], limit: int = RECORD_LIMIT
+    file: File,
+    groups: Sequence[int],
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem | RowBatch]:
     """Reads some row groups of a Parquet file as `read_batches` does. Raises like `read_records`."""
-    return _read_parquet(file.path, groups, limit)
+    return _read_parquet(file.path, groups, limit, count_bytes)
+
+
+def has_record_columns(file: File) -> bool:
+    """Returns whether the rows of a Parquet file are records, not the values of a sink's file.
+
+    Raises like `read_records`.
+    """
+    return file.place is None or _find_row_schema(file.path) is None
 
 
 class _Unpacker(Protocol):
