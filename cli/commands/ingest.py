@@ -52,7 +52,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes that read a large file of lines (default: one per core).",
+    help="Processes that read large files side by side (default: one per core).",
 )
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
 @click.option("--once", is_flag=True, help="With --checkpoints: read what is there and exit.")

@@ -28,6 +28,7 @@ from schemaman.io.files import (
     File,
     has_record_columns,
     measure_row_groups,
+    measure_unpacked,
     read_batches,
     read_row_groups,
 )
@@ -35,9 +36,8 @@ from schemaman.io.line_ranges import RANGE_BYTES, LineRange, split_into_ranges
 from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import FileSchemas
 
-_WORK = {"lines": 1, "parquet": 3, "avro": 12}
-_PACKED_WORK = 8
-"""The bytes of plain lines that are read in the time of one byte of the kind, about."""
+_WORK_OF_COMPRESSED = 8
+"""The bytes of plain lines that are read in the time of one byte of a compressed file, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,10 @@ def is_divisible(file: File) -> bool:
 
 
 def measure_work(file: File) -> int:
-    """Measures the work of reading a file, in bytes of plain lines."""
-    return file.bytes * (_PACKED_WORK if file.packing else _WORK[file.kind])
+    """Measures the work of reading a file, in bytes of plain lines, about."""
+    if file.kind == "lines" and not file.packing:
+        return file.bytes
+    return max(file.bytes * _WORK_OF_COMPRESSED, measure_unpacked(file))
 
 
 def divide_files(files: Iterable[File], reading: PartReading) -> Iterator[ReadingTask]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from glob import glob, has_magic
 from itertools import accumulate, islice
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
@@ -73,6 +74,10 @@ _ROWS = 1024
 _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
           (b"PAR1", "Parquet", ".parquet"))  # fmt: skip
 """First bytes of files that are not text. Source: RFC 1952, RFC 8878, Parquet file format."""
+
+_ISIZE = 4
+_FRAME_HEADER = 18
+"""Bytes of the size at the end of a gzip member, and of the longest header of a zstd frame."""
 
 _LAST_PARTITION = 2**31 - 1
 _LAST_OFFSET = 2**63 - 1
@@ -246,6 +251,27 @@ def read_batches(
     if file.place is not None and (file.kind == "avro" or file.place.keys):
         return _read_sink_records(file, file.place, limit, note_schema)
     return _read_line_batches(file, topic, limit, count_bytes, lines)
+
+
+def measure_unpacked(file: File) -> int:
+    """Measures the bytes of the last gzip member or the first zstd frame of a file; 0 if nothing tells them.
+
+    Source: RFC 1952, ISIZE; RFC 8878, Frame_Content_Size, which is absent after compressing a stream.
+    """
+    try:
+        with open_binary(file.path) as data:
+            if file.packing == ".gz" and file.bytes >= _ISIZE:
+                data.seek(-_ISIZE, SEEK_END)
+                return int.from_bytes(data.read(_ISIZE), "little")
+            if file.packing == ".zst":
+                size: int = _load_zstandard().frame_content_size(data.read(_FRAME_HEADER))
+                return max(size, 0)
+    except (OSError, EngineUnavailable):  # the reading says why
+        return 0
+    except Exception as error:  # zstandard's own, for another kind of data
+        if type(error).__module__ not in ("zstd", "zstandard", "zstandard.backend_c"):
+            raise
+    return 0
 
 
 def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
@@ -661,11 +687,16 @@ def _rescue_bytes(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]
 def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:
     if packing == ".gz":
         return lambda: zlib.decompressobj(wbits=31)
+    zstandard = _load_zstandard()
+    return lambda: zstandard.ZstdDecompressor().decompressobj()
+
+
+def _load_zstandard() -> Any:
     try:
         import zstandard  # loaded only for .zst files
     except ImportError as error:
         raise EngineUnavailable(".zst files need zstandard", hint=install_hint("zstd")) from error
-    return lambda: zstandard.ZstdDecompressor().decompressobj()
+    return zstandard
 
 
 def _load_parquet(path: str) -> Any:

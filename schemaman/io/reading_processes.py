@@ -14,8 +14,8 @@ from itertools import groupby
 from schemaman.ingest.chunks import ChunkPart, build_reading
 from schemaman.ingest.probe import Prober
 from schemaman.io.file_parts import (
-    ReadingTask,
     PartReading,
+    ReadingTask,
     ReadPart,
     divide_files,
     is_divisible,
