@@ -26,6 +26,7 @@ from schemaman.ingest.line_batches import Item, RowBatch
 from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.io import files, kafka, reading_processes
 from schemaman.io.file_identity import SETTLED_NS
+from schemaman.io.line_ranges import LineRange
 from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, FileSchemas, load_export
 from schemaman.registry import Registry
@@ -282,6 +283,7 @@ def _open_records(
     source: FoundSource,
     count_bytes: Callable[[int], None],
     schemas: FileSchemas,
+    lines: LineRange | None,
 ) -> Iterator[Item]:
     if isinstance(source, files.File):
         limit = workspace.settings.record_limit.value
@@ -291,6 +293,7 @@ def _open_records(
             limit=limit,
             count_bytes=count_bytes,
             note_schema=schemas.note,
+            lines=lines,
         )
     if sources.topic is not None:
         raise UsageError(
@@ -378,8 +381,8 @@ def _read_group_here(reading: _Reading, found: Sequence[FoundSource], schemas: A
         progress.count_part(size, records)
         watch.metrics.count_bytes(size)
 
-    def open_items(source: FoundSource) -> Iterator[Item]:
-        items = _open_records(workspace, registry, sources, source, count_bytes, known_schemas)
+    def open_items(source: FoundSource, lines: LineRange | None) -> Iterator[Item]:
+        items = _open_records(workspace, registry, sources, source, count_bytes, known_schemas, lines)
         return watch.count_records(progress.count_records(items))
 
     here = LocalReading(
@@ -388,6 +391,7 @@ def _read_group_here(reading: _Reading, found: Sequence[FoundSource], schemas: A
         # The client of a schema registry works in this process alone.
         1 if sources.schema_registry is not None else sources.jobs,
         sources.shared_from, open_items, count_part, watch.end_chunk,
+        {} if sources.again else reading.unchanged.find_grown(),
     )  # fmt: skip
     done = Summary()
     for source, of_source in here.read_each(found):

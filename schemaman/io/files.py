@@ -378,7 +378,7 @@ def _read_line_batches(
     blocks = (
         _strip_mark(file.path, _read_blocks(file, count_bytes))
         if line_range is None or not line_range.begin
-        else _read_later_range(file.path, line_range)
+        else _read_later_range(file.path, line_range, count_bytes)
     )
     if line_range is not None and not line_range.begin:
         blocks = _cut_blocks(blocks, line_range.end)
@@ -401,11 +401,13 @@ def _read_line_batches(
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
 
-def _read_later_range(path: str, line_range: LineRange) -> Iterator[bytes]:
+def _read_later_range(
+    path: str, line_range: LineRange, count_bytes: Callable[[int], None]
+) -> Iterator[bytes]:
     with open_binary(path) as data:
         data.seek(line_range.begin)
         end = None if line_range.end is None else line_range.end - line_range.begin
-        yield from _cut_blocks(_read_stream(data, lambda _: None), end)
+        yield from _cut_blocks(_read_stream(data, count_bytes), end)
 
 
 def _cut_blocks(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:

@@ -59,6 +59,16 @@ def split_into_ranges(
             chunk, ranges, first = chunk + 1, [], cut
 
 
+def count_lines(path: str, size: int) -> int:
+    """Counts the ends of lines in the first `size` bytes of a file."""
+    found = 0
+    with Path(path).open("rb") as file:
+        while block := file.read(min(_BLOCK, size)):
+            found += _count_ends(block)[0]
+            size -= len(block)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Cut:
     """A place behind a line: its offset in bytes, the number of the next line, and what ends there.
