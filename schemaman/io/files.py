@@ -405,9 +405,11 @@ def _read_later_range(
     path: str, line_range: LineRange, count_bytes: Callable[[int], None]
 ) -> Iterator[bytes]:
     with open_binary(path) as data:
-        data.seek(line_range.begin)
-        end = None if line_range.end is None else line_range.end - line_range.begin
-        yield from _cut_blocks(_read_stream(data, count_bytes), end)
+        at = data.seek(line_range.begin)
+        while block := data.read(_BLOCK if line_range.end is None else min(_BLOCK, line_range.end - at)):
+            at += len(block)
+            count_bytes(len(block))
+            yield block
 
 
 def _cut_blocks(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:

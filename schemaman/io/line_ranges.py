@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 _BLOCK = 1 << 20
-RANGE_BYTES = 16 * 2**20
-"""The size from which a range ends with the next line."""
+RANGE_BYTES = 32 * 2**20
+"""The size from which a range ends with the next line. Each range learns the form of its lines anew."""
 
 _FOUND_ENDS = 1000
 
