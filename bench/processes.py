@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,22 +15,24 @@ SCRIPT = str(Path(sys.executable).with_name("schemaman"))
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Standard output, CPU seconds of user and system, and peak memory (kB)."""
+    """Standard output, CPU seconds of user and system, peak memory (kB), and seconds by the clock."""
 
     output: str
     cpu: float
     peak: int
+    seconds: float
 
 
 def run_process(*command: str) -> Finished:
     """Run a Python script, or the interpreter with options. Ends the benchmark on a failure."""
+    begin = time.monotonic()
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
     output = process.stdout.read() if process.stdout else ""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
-    return Finished(output, used.ru_utime + used.ru_stime, used.ru_maxrss)
+    return Finished(output, used.ru_utime + used.ru_stime, used.ru_maxrss, time.monotonic() - begin)
 
 
 def read_tree_cpu() -> float:

@@ -2,11 +2,13 @@
 
 Each layout is written once. Then every repetition runs the floors, the naive reader and `schemaman ingest`
 in turn, each in its own process. CPU seconds are those of a process and of all its descendants. A time counts
-only with a correct result. The first repetition is dropped. `BENCH_LAYOUTS=kcat,values` selects layouts.
+only with a correct result. The first repetition is dropped.
+`BENCH_LAYOUTS=kcat,values` selects layouts. Several processes read from 800 MB on.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import platform
@@ -23,8 +25,10 @@ import pyarrow.parquet as parquet
 from bench import made_events
 from bench.processes import run_process
 from schemaman.debezium.records import Record
+from schemaman.io.reading_processes import count_cores
 
 MEGABYTES = 200
+_ALONE = "ingest --jobs 1"
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "2"))
 ONLY = os.environ.get("BENCH_LAYOUTS", "")
 TABLES = 100
@@ -86,11 +90,11 @@ def main(megabytes: int) -> None:
     """Print the seconds and the ratios of each layout, then one line of JSON for `bench.compare`."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for make in (_make_kcat, _make_tables, _make_values, _make_keyed, _make_parquet):
+        for make in (_make_kcat, _make_tables, _make_values, _make_keyed, _make_packed, _make_parquet):
             if ONLY and make.__name__.removeprefix("_make_") not in ONLY.split(","):
                 continue
             layout = make(Path(folder), megabytes * 1_000_000)
-            seconds = _measure(layout, Path(folder))
+            seconds, by_clock = _measure(layout, Path(folder))
             empty = seconds.pop("empty interpreter")
             first = seconds["ingest"]
             print(f"{layout.name}: {layout.records} records in {len(layout.paths)} files")
@@ -99,15 +103,19 @@ def main(megabytes: int) -> None:
                 micros = spent / layout.records * 1e6
                 print(f"  {name:20} {spent:7.2f} CPU s  {micros:7.2f} µs  {ratio:6.2f} of ingest")
                 found[f"{layout.name}: {name} / ingest"] = ratio
+            speed = by_clock[_ALONE] / by_clock["ingest"]
+            print(f"  {count_cores()} processes are {speed:.2f} times as fast as one, by the clock")
+            found[f"{layout.name}: time of one process / of {count_cores()}"] = speed
             for path in layout.paths:
                 path.unlink()
     print(json.dumps({"megabytes": megabytes, "python": platform.python_version(), "ratios": found}))
 
 
-def _measure(layout: Layout, folder: Path) -> dict[str, float]:
-    """Measure the median CPU seconds of each variant."""
+def _measure(layout: Layout, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Measure the median CPU seconds of each variant, and its seconds by the clock."""
     paths = [str(path) for path in layout.paths]
     spent: dict[str, list[float]] = {}
+    passed: dict[str, list[float]] = {}
     for repetition in range(REPETITIONS + 1):
         store = folder / f"store-{repetition}.db"
         ingest = (
@@ -128,14 +136,19 @@ def _measure(layout: Layout, folder: Path) -> dict[str, float]:
             variants.append((name, ("-c", code, *paths), lambda out: int(out) == layout.records))
         variants.append(("ingest", ingest, lambda out: _is_read(out, layout, layout.records)))
         variants.append(("ingest again", ingest, lambda out: _is_read(out, layout, 0)))
+        alone = [str(folder / "alone.db") if part == str(store) else part for part in ingest]
+        variants.append((_ALONE, (*alone, "--jobs", "1"), lambda out: _is_read(out, layout, layout.records)))
         for name, command, is_correct in variants:
             done = run_process(*command)
             if not is_correct(done.output):
                 raise SystemExit(f"{layout.name}: wrong result of {name}: {done.output[:500]}")
             if repetition:
                 spent.setdefault(name, []).append(done.cpu)
+                passed.setdefault(name, []).append(done.seconds)
         store.unlink()
-    return {name: statistics.median(times) for name, times in spent.items()}
+        (folder / "alone.db").unlink()
+    medians = [{name: statistics.median(times) for name, times in found.items()} for found in (spent, passed)]
+    return medians[0], medians[1]
 
 
 def _is_read(output: str, layout: Layout, new: int) -> bool:
@@ -176,6 +189,19 @@ def _make_keyed(folder: Path, size: int) -> Layout:
     count = _write(path, ((r.key or b"null") + b"\t" + (r.value or b"null") for r in events))
     floors = (("reading lines", _LINES), ("crc32", _CRC), ("json.loads of each", _NAIVE_KEYED))
     return Layout("keys and values", (path,), count, versions, floors, ("--topic", made_events.TOPIC))
+
+
+def _make_packed(folder: Path, size: int) -> Layout:
+    """Write the lines of one table into eight files of gzip."""
+    events, versions = _events(size)
+    each = -(-len(events) // 8)
+    paths = []
+    for number in range(0, len(events), each):
+        paths.append(folder / f"part-{number:09}.jsonl.gz")
+        lines = b"".join(_format_kcat(r) + b"\n" for r in events[number : number + each])
+        paths[-1].write_bytes(gzip.compress(lines, 1))
+    floors = (("unpacking lines", _LINES.replace("open(p, 'rb')", "__import__('gzip').open(p)")),)
+    return Layout("kcat lines, gzip", tuple(paths), len(events), versions, floors)
 
 
 def _make_parquet(folder: Path, size: int) -> Layout:

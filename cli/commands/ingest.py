@@ -52,7 +52,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes that read a large file of lines (default: one per core).",
+    help="Processes that read large files side by side (default: one per core).",
 )
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
 @click.option("--once", is_flag=True, help="With --checkpoints: read what is there and exit.")
@@ -99,7 +99,8 @@ def ingest(
     spark folders, patterns and addresses of Parquet files. With --follow, it also reads later records, and
     prints a report whenever there are new ones. With --checkpoints, Spark reads
     the topics as a stream, which goes on from its checkpoint. A file is not read again while it is unchanged,
-    except with --again, or if records of it were rejected. SIGTERM ends the command after the chunk that is
+    except with --again, or if records of it were rejected. If kcat lines were appended to it, these are read.
+    SIGTERM ends the command after the chunk that is
     being read.
     """
     if checkpoints is None and once:

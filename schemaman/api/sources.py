@@ -13,25 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from schemaman.api.client_options import open_schema_registry, read_client_options
+from schemaman.api.local_reading import LocalReading
 from schemaman.api.reading_metrics import ReadingMetrics
 from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
 from schemaman.api.unchanged_files import UnchangedFiles, summarize_unchanged
 from schemaman.api.workspace import Workspace
-from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
-from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
-from schemaman.ingest.chunks import build_reading
-from schemaman.ingest.ingest import Intake, Summary
-from schemaman.ingest.ingest import ingest as ingest_records
+from schemaman.ingest.ingest import Summary
 from schemaman.ingest.line_batches import Item, RowBatch
 from schemaman.ingest.partition_rows import PartitionRows
-from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka, reading_processes
 from schemaman.io.file_identity import SETTLED_NS
+from schemaman.io.line_ranges import LineRange
 from schemaman.io.remote_files import is_remote
-from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
+from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, FileSchemas, load_export
 from schemaman.registry import Registry
 from schemaman.report.views.words import format_number
 from schemaman.store.offsets import Partition
@@ -40,22 +37,6 @@ FoundSource = files.File | kafka.Topics
 
 _LONGEST_PAUSE = 60.0
 """The longest pause, in seconds, between two attempts to reach an unavailable broker."""
-
-
-@dataclass(slots=True)
-class FileSchemas:
-    """The schemas of a registry, and those that stand in files."""
-
-    registry: SchemaLookup
-    texts: dict[SchemaId, str] = field(default_factory=dict)
-
-    def note(self, id: SchemaId, text: str) -> None:
-        """Note a schema of a file."""
-        self.texts[id] = text
-
-    def __call__(self, id: SchemaId) -> str | None:
-        """Return the text of a schema, None for an unknown id."""
-        return self.texts[id] if id in self.texts else self.registry(id)
 
 
 @dataclass(slots=True)
@@ -89,9 +70,9 @@ class RecordSources:
 
     `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
     `unread` has the number of unread offsets of each partition of Kafka at the start of the last reading.
-    `on_spark` are sources that only Spark reads. Up to `jobs` processes read a file of lines of at least
-    `shared_from` bytes. `again` reads also files that are unchanged since they were read to their end.
-    A file that changed less than `settled_ns` before the reading is read again.
+    `on_spark` are sources that only Spark reads. Up to `jobs` processes read files whose work is that of
+    `shared_from` bytes of plain lines. `again` reads also files that are unchanged since they were read to
+    their end. A file that changed less than `settled_ns` before the reading is read again.
     """
 
     names: tuple[str, ...]
@@ -302,6 +283,7 @@ def _open_records(
     source: FoundSource,
     count_bytes: Callable[[int], None],
     schemas: FileSchemas,
+    lines: LineRange | None,
 ) -> Iterator[Item]:
     if isinstance(source, files.File):
         limit = workspace.settings.record_limit.value
@@ -311,6 +293,7 @@ def _open_records(
             limit=limit,
             count_bytes=count_bytes,
             note_schema=schemas.note,
+            lines=lines,
         )
     if sources.topic is not None:
         raise UsageError(
@@ -387,53 +370,36 @@ def _read_group_on_spark(reading: _Reading, found: Sequence[FoundSource], schema
 
 def _read_group_here(reading: _Reading, found: Sequence[FoundSource], schemas: AnyRegistry) -> Summary:
     workspace, registry, sources = reading.workspace, reading.registry, reading.sources
-    progress, watch = reading.progress, reading.watch
+    progress, watch, settings = reading.progress, reading.watch, workspace.settings
+    known_schemas = FileSchemas(schemas)
 
     def count_bytes(number: int) -> None:
         progress.count_bytes(number)
         watch.metrics.count_bytes(number)
 
+    def count_part(size: int, records: int) -> None:
+        progress.count_part(size, records)
+        watch.metrics.count_bytes(size)
+
+    def open_items(source: FoundSource, lines: LineRange | None) -> Iterator[Item]:
+        items = _open_records(workspace, registry, sources, source, count_bytes, known_schemas, lines)
+        return watch.count_records(progress.count_records(items))
+
+    here = LocalReading(
+        registry, settings.stream.value, known_schemas, settings.forms, sources.topic,
+        settings.record_limit.value, sources.keep_payload,
+        # The client of a schema registry works in this process alone.
+        1 if sources.schema_registry is not None else sources.jobs,
+        sources.shared_from, open_items, count_part, watch.end_chunk,
+        {} if sources.again else reading.unchanged.find_grown(),
+    )  # fmt: skip
     done = Summary()
-    stream, forms = workspace.settings.stream.value, workspace.settings.forms
-    known_schemas = FileSchemas(schemas)
-    prober = Prober(build_reading(known_schemas, forms))
-    for source in found:
-        if isinstance(source, files.File) and _is_shared(sources, source):
-            of_source = _read_in_processes(reading, source, known_schemas)
-        else:
-            opened = _open_records(workspace, registry, sources, source, count_bytes, known_schemas)
-            records = watch.count_records(progress.count_records(opened))
-            of_source = ingest_records(
-                records, registry, stream, known_schemas, sources.keep_payload, watch.end_chunk, forms=forms,
-                prober=prober,
-            )  # fmt: skip
+    for source, of_source in here.read_each(found):
         watch.end_source(of_source)
         if isinstance(source, files.File):
             reading.unchanged.prove(source, of_source, registry.clock)
         done += of_source
     return done
-
-
-def _is_shared(sources: RecordSources, file: files.File) -> bool:
-    """Whether several processes read a file; the client of a schema registry works in this process alone."""
-    if sources.jobs < 2 or sources.schema_registry is not None or file.bytes < sources.shared_from:
-        return False
-    return reading_processes.is_divisible(file)
-
-
-def _read_in_processes(reading: _Reading, file: files.File, schemas: SchemaLookup) -> Summary:
-    workspace, sources, watch = reading.workspace, reading.sources, reading.watch
-
-    def count_part(size: int, records: int) -> None:
-        reading.progress.count_part(size, records)
-        watch.metrics.count_bytes(size)
-
-    stream, forms = workspace.settings.stream.value, workspace.settings.forms
-    intake = Intake(reading.registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
-    limit, known = workspace.settings.record_limit.value, intake.known.load_hashes()
-    ranges = reading_processes.RangeReading(file, sources.topic, limit, known, schemas, forms)
-    parts = reading_processes.read_in_processes(ranges, sources.jobs, count_part)
-    return intake.enter_all(parts, progress=watch.end_chunk)
 
 
 def _read_on_spark(

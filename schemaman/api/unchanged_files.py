@@ -1,5 +1,7 @@
 """Files that the history covers already and that are as they were then: they are not read again.
 
+Of a file of lines that has grown, only the new lines are read.
+
 Law: a file counts as unchanged only with a proof. One is kept after a reading to the end without rejected or
 waiting records, of a file that did not change meanwhile.
 """
@@ -9,17 +11,27 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from schemaman.errors import SchemamanError
 from schemaman.ingest.ingest import Summary
-from schemaman.io.file_identity import SETTLED_NS, FileIdentity, identify_file
+from schemaman.io.file_identity import SETTLED_NS, FileIdentity, find_earlier_size, identify_file
 from schemaman.io.files import STANDARD_INPUT, File
+from schemaman.io.remote_files import is_remote
 from schemaman.settings import Settings
 from schemaman.store.file_proofs import FileProof, FileProofs
 
 _SAVED_TOGETHER = 500
 """How many proofs one transaction keeps: an interrupted reading of many files loses no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrownFile:
+    """A file whose first `bytes`, whole lines with so many `records`, the history covers."""
+
+    bytes: int
+    records: int
 
 
 class UnchangedFiles:
@@ -34,20 +46,41 @@ class UnchangedFiles:
         settled_ns: int = SETTLED_NS,
     ) -> None:
         self._proofs = proofs
+        self._topic = topic
         self._settled_ns = settled_ns
         self._started_ns = time.time_ns()
         self._keys = {f: _make_key(f, settings, topic) for f in files if f.path != STANDARD_INPUT}
         self._identities = {file: _identify(file) for file in self._keys}
+        self._kept: Mapping[str, FileProof] = {}
         self._new: list[FileProof] = []
 
     def find(self) -> dict[File, FileProof]:
         """Find the files that are unchanged since they were read to their end."""
-        kept = self._proofs.find_file_proofs(self._keys.values())
+        self._kept = self._proofs.find_file_proofs(self._keys.values())
         found = {}
         for file, identities in self._identities.items():
-            proof = kept.get(self._keys[file])
+            proof = self._kept.get(self._keys[file])
             if proof is not None and proof.identity == _format_identities(identities):
                 found[file] = proof
+        return found
+
+    def find_grown(self) -> dict[File, GrownFile]:
+        """Finds the files of plain lines that only grew since the proofs that `find` has loaded.
+
+        Bare values are left out: the number of a line is their offset.
+        """
+        found = {}
+        for file, key in self._keys.items():
+            is_plain = file.kind == "lines" and not file.packing and file.place is None
+            proof = self._kept.get(key)
+            if not is_plain or self._topic is not None or proof is None or is_remote(file.path):
+                continue
+            try:
+                size = find_earlier_size(file.path, proof.identity)
+            except OSError:  # the reading explains what cannot be read
+                continue
+            if size is not None:
+                found[file] = GrownFile(size, proof.records)
         return found
 
     def prove(self, file: File, done: Summary, clock: Callable[[], int]) -> None:

@@ -52,6 +52,26 @@ def identify_file(path: str) -> FileIdentity | None:
     return _identify_remote(path) if is_remote(path) else _identify_local(path)
 
 
+def find_earlier_size(path: str, identity: str) -> int | None:
+    """Finds the size that a file of lines on disk had with an earlier identity, if lines were appended since.
+
+    None in all other cases: another inode, other bytes at the ends of the earlier content, or a line that had
+    no end. Raises `OSError`.
+    """
+    try:
+        size, inode, _, _, digest = json.loads(identity)
+    except (TypeError, ValueError):  # of a remote file, or of two files
+        return None
+    facts = Path(path).stat()
+    if type(size) is not int or inode != facts.st_ino or not 0 < size < facts.st_size:
+        return None
+    with open_binary(path) as file:
+        file.seek(size - 1)
+        is_whole = file.read(1) == b"\n"
+        file.seek(0)
+        return size if is_whole and _digest_ends(file, size) == digest else None
+
+
 def _identify_local(path: str) -> FileIdentity | None:
     facts = Path(path).stat()
     if not stat.S_ISREG(facts.st_mode):
@@ -84,9 +104,10 @@ def _convert_time(value: object) -> int | None:
 
 
 def _digest_ends(file: BinaryIO, size: int) -> str:
-    """Digest the first and the last block of a file of `size` bytes."""
-    digest = hashlib.sha256(file.read(_BLOCK))
+    """Digest the first and the last block of the first `size` bytes of a file."""
+    digest = hashlib.sha256(file.read(min(_BLOCK, size)))
     if size > _BLOCK:
-        file.seek(max(size - _BLOCK, _BLOCK), os.SEEK_SET)
-        digest.update(file.read(_BLOCK))
+        begin = max(size - _BLOCK, _BLOCK)
+        file.seek(begin, os.SEEK_SET)
+        digest.update(file.read(size - begin))
     return digest.hexdigest()

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from glob import glob, has_magic
 from itertools import accumulate, islice
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
@@ -73,6 +74,10 @@ _ROWS = 1024
 _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
           (b"PAR1", "Parquet", ".parquet"))  # fmt: skip
 """First bytes of files that are not text. Source: RFC 1952, RFC 8878, Parquet file format."""
+
+_ISIZE = 4
+_FRAME_HEADER = 18
+"""Bytes of the size at the end of a gzip member, and of the longest header of a zstd frame."""
 
 _LAST_PARTITION = 2**31 - 1
 _LAST_OFFSET = 2**63 - 1
@@ -248,6 +253,27 @@ def read_batches(
     return _read_line_batches(file, topic, limit, count_bytes, lines)
 
 
+def measure_unpacked(file: File) -> int:
+    """Measures the bytes of the last gzip member or the first zstd frame of a file; 0 if nothing tells them.
+
+    Source: RFC 1952, ISIZE; RFC 8878, Frame_Content_Size, which is absent after compressing a stream.
+    """
+    try:
+        with open_binary(file.path) as data:
+            if file.packing == ".gz" and file.bytes >= _ISIZE:
+                data.seek(-_ISIZE, SEEK_END)
+                return int.from_bytes(data.read(_ISIZE), "little")
+            if file.packing == ".zst":
+                size: int = _load_zstandard().frame_content_size(data.read(_FRAME_HEADER))
+                return max(size, 0)
+    except (OSError, EngineUnavailable):  # the reading says why
+        return 0
+    except Exception as error:  # zstandard's own, for another kind of data
+        if type(error).__module__ not in ("zstd", "zstandard", "zstandard.backend_c"):
+            raise
+    return 0
+
+
 def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
     """Measures the rows and the bytes of each row group of a Parquet file. Raises like `read_records`."""
     metadata = _open_parquet(file.path).metadata
@@ -256,10 +282,21 @@ def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
 
 
 def read_row_groups(
-    file: File, groups: Sequence[int], limit: int = RECORD_LIMIT
+    file: File,
+    groups: Sequence[int],
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem | RowBatch]:
     """Reads some row groups of a Parquet file as `read_batches` does. Raises like `read_records`."""
-    return _read_parquet(file.path, groups, limit)
+    return _read_parquet(file.path, groups, limit, count_bytes)
+
+
+def has_record_columns(file: File) -> bool:
+    """Returns whether the rows of a Parquet file are records, not the values of a sink's file.
+
+    Raises like `read_records`.
+    """
+    return file.place is None or _find_row_schema(file.path) is None
 
 
 class _Unpacker(Protocol):
@@ -341,7 +378,7 @@ def _read_line_batches(
     blocks = (
         _strip_mark(file.path, _read_blocks(file, count_bytes))
         if line_range is None or not line_range.begin
-        else _read_later_range(file.path, line_range)
+        else _read_later_range(file.path, line_range, count_bytes)
     )
     if line_range is not None and not line_range.begin:
         blocks = _cut_blocks(blocks, line_range.end)
@@ -364,11 +401,15 @@ def _read_line_batches(
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
 
-def _read_later_range(path: str, line_range: LineRange) -> Iterator[bytes]:
+def _read_later_range(
+    path: str, line_range: LineRange, count_bytes: Callable[[int], None]
+) -> Iterator[bytes]:
     with open_binary(path) as data:
-        data.seek(line_range.begin)
-        end = None if line_range.end is None else line_range.end - line_range.begin
-        yield from _cut_blocks(_read_stream(data, lambda _: None), end)
+        at = data.seek(line_range.begin)
+        while block := data.read(_BLOCK if line_range.end is None else min(_BLOCK, line_range.end - at)):
+            at += len(block)
+            count_bytes(len(block))
+            yield block
 
 
 def _cut_blocks(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:
@@ -650,11 +691,16 @@ def _rescue_bytes(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]
 def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpacker]:
     if packing == ".gz":
         return lambda: zlib.decompressobj(wbits=31)
+    zstandard = _load_zstandard()
+    return lambda: zstandard.ZstdDecompressor().decompressobj()
+
+
+def _load_zstandard() -> Any:
     try:
         import zstandard  # loaded only for .zst files
     except ImportError as error:
         raise EngineUnavailable(".zst files need zstandard", hint=install_hint("zstd")) from error
-    return lambda: zstandard.ZstdDecompressor().decompressobj()
+    return zstandard
 
 
 def _load_parquet(path: str) -> Any:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 _BLOCK = 1 << 20
-RANGE_BYTES = 16 * 2**20
-"""The size from which a range ends with the next line."""
+RANGE_BYTES = 32 * 2**20
+"""The size from which a range ends with the next line. Each range learns the form of its lines anew."""
 
 _FOUND_ENDS = 1000
 
@@ -59,6 +59,16 @@ def split_into_ranges(
             chunk, ranges, first = chunk + 1, [], cut
 
 
+def count_lines(path: str, size: int) -> int:
+    """Counts the ends of lines in the first `size` bytes of a file."""
+    found = 0
+    with Path(path).open("rb") as file:
+        while block := file.read(min(_BLOCK, size)):
+            found += _count_ends(block)[0]
+            size -= len(block)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Cut:
     """A place behind a line: its offset in bytes, the number of the next line, and what ends there.
@@ -77,8 +87,10 @@ def _cut_lines(path: str, size: int, limit: int, range_bytes: int) -> Iterator[_
     line_bytes, has_text = 0, False  # of the line that has begun in an earlier block
     with Path(path).open("rb") as file:
         while block := file.read(min(_BLOCK, range_bytes)):
-            while ends := _count_ends(block):
-                items = _count_items(block, ends, has_text)
+            while (found := _count_ends(block)) != (0, False):
+                ends, may_be_blank = found
+                is_blank = not has_text and _BLANK(block) is not None
+                items = ends - is_blank - (len(_FOLLOWING_BLANKS(block)) if may_be_blank else 0)
                 is_chunk = items >= room
                 length, lines = (
                     _find_item_end(block, room, has_text) if is_chunk else (block.rfind(b"\n") + 1, ends)
@@ -97,21 +109,19 @@ def _cut_lines(path: str, size: int, limit: int, range_bytes: int) -> Iterator[_
     yield _Cut(at + line_bytes if has_text else at, number, "chunk")
 
 
-def _count_ends(block: bytes) -> int:
-    """Counts the ends of lines. To find those of long lines is faster than to compare each byte."""
-    found, at = 0, block.find(b"\n")
+def _count_ends(block: bytes) -> tuple[int, bool]:
+    """Counts the ends of lines, and tells whether a line behind one may be blank.
+
+    To find the ends of long lines is faster than to compare each byte, as the pattern of blank lines does.
+    """
+    found, at, may_be_blank = 0, block.find(b"\n"), False
     while at >= 0:
         found += 1
+        may_be_blank = may_be_blank or block[at + 1 : at + 2].isspace()
         if found == _FOUND_ENDS:
-            return found + block.count(b"\n", at + 1)
+            return found + block.count(b"\n", at + 1), True
         at = block.find(b"\n", at + 1)
-    return found
-
-
-def _count_items(block: bytes, ends: int, has_text: bool) -> int:
-    """Counts the lines that end in a block and have text; `has_text` is that of the first one so far."""
-    is_first_blank = not has_text and _BLANK(block) is not None
-    return ends - len(_FOLLOWING_BLANKS(block)) - is_first_blank
+    return found, may_be_blank
 
 
 def _find_item_end(block: bytes, items: int, has_text: bool) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from schemaman.debezium.converters.avro_references import inline_references
 from schemaman.debezium.converters.registered import describe_unread, is_readable, mark_text
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, UnknownName, UnreadableInput
 from schemaman.io.apicurio import Apicurio
@@ -47,6 +48,22 @@ class NoRegistry(RegistryExport):
     def __call__(self, id: SchemaId) -> str | None:
         """Always raises UnreadableInput: the record needs a registry that the user has to name."""
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no schema registry is set: use --registry URL or FILE")
+
+
+@dataclass(slots=True)
+class FileSchemas:
+    """The schemas of a registry, and those that stand in files."""
+
+    registry: SchemaLookup
+    texts: dict[SchemaId, str] = field(default_factory=dict)
+
+    def note(self, id: SchemaId, text: str) -> None:
+        """Note a schema of a file."""
+        self.texts[id] = text
+
+    def __call__(self, id: SchemaId) -> str | None:
+        """Return the text of a schema, None for an unknown id."""
+        return self.texts[id] if id in self.texts else self.registry(id)
 
 
 NO_REGISTRY = NoRegistry()

@@ -14,13 +14,12 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
-from schemaman.api.sources import FileSchemas
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.ingest.chunks import UnreadableItem
 from schemaman.ingest.ingest import ingest
 from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.io.schema_registry import NO_REGISTRY, FileSchemas
 from schemaman.io.sink_files import SinkPlace, find_place
 from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry

@@ -17,6 +17,7 @@ from pyarrow import parquet
 import schemaman as sm
 from schemaman.api.services import workspace_of
 from schemaman.api.sources import find_sources, read_sources
+from schemaman.errors import UnreadableInput
 from schemaman.ingest.ingest import Summary
 from schemaman.io.file_identity import identify_file
 from schemaman.registry import Registry
@@ -92,6 +93,44 @@ def test_a_changed_file_is_read_as_a_whole(
     done = read(registry, path)
     assert (done.new, done.unchanged_files) == (1, 0)
     assert read(registry, path).unchanged_files == 1
+
+
+GROWN = [
+    (b"".join(map(format_line, (50, 60))), 2, 0),
+    (b"\n" + format_line(50) + b"no record\n" + format_line(90), 2, 1),
+    (format_line(50)[:40], 0, 1),
+]
+
+
+@pytest.mark.parametrize(("more", "new", "rejects"), GROWN)
+def test_a_grown_file_is_read_from_its_earlier_end(
+    registry: Registry, tmp_path: Path, more: bytes, new: int, rejects: int
+) -> None:
+    """The lines before are not looked at: one in the middle was damaged, which nothing tells."""
+    path = tmp_path / "records.jsonl"
+    lines = b"\n".join([b"", *(format_line(offset).strip() for offset in range(50)), b""])
+    path.write_bytes(lines)
+    read(registry, path)
+    at = len(lines) // 2
+    path.write_bytes(lines[:at] + lines[at:].replace(b"{", b"[", 1) + more)
+    done = read(registry, path)
+    assert (done.read, done.known, done.new, done.rejects) == (50 + new, 50, new, rejects)
+    with sm.open(tmp_path / "whole.db", create=True) as whole:
+        path.write_bytes(lines + more)
+        expected = read(whole, path)
+        assert (expected.read, expected.first_rejects) == (done.read, done.first_rejects)
+        assert whole.offsets("main") == registry.offsets("main")
+        assert whole.tables() == registry.tables()
+
+
+def test_a_grown_file_that_goes_back_is_refused(registry: Registry, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(map(format_line, range(5))))
+    read(registry, path)
+    append(path)
+    path.write_bytes(path.read_bytes() + format_line(3))
+    with pytest.raises(UnreadableInput, match="offset 3 comes after 5"):
+        read(registry, path)
 
 
 def test_a_file_that_has_just_changed_is_read_again(registry: Registry, tmp_path: Path) -> None:
