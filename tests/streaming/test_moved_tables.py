@@ -554,3 +554,17 @@ def test_late_rows_go_into_the_successor_that_has_the_rows_of_their_next_name(so
         [1],
         [2, 7],
     ]
+
+
+@pytest.mark.parametrize("profile", ["careful", "autopilot"])
+def test_two_tables_of_one_name_and_structure_are_two_also_if_their_statements_come_late(
+    source: Source, profile: Profile
+) -> None:
+    source.lake.policy = Policy(profile=profile)
+    source.create("t", 1)
+    source.drop("t")
+    source.create("t", 2)
+    _take_in_order(source, 1, 0, 2, 3, 4)
+    for table in source.lake.lake():
+        assert len(_read(table.rows)) < 2
+    assert all(source.lake.withheld().values())

@@ -22,7 +22,7 @@ from tests.support.recordings import recorded, registry
 from tests.support.topic_order import ARRIVALS, Arrival, interleave, settle_statements, unite_stated_renames
 
 SEEDS = 40 if PROOF else 2
-RECORDED = ("mariadb/bookshop-mariadb-3.5.0-json", "postgres/shop-crash")
+RECORDED: tuple[str, ...] = ("mariadb/bookshop-mariadb-3.5.0-json", "postgres/shop-crash")
 if PROOF:
     RECORDED = (*RECORDED, "mariadb/bookshop-mysql-1.9.8-json", "mariadb/bookshop-mysql-2.5.4-avro")
 
