@@ -13,7 +13,7 @@ import shlex
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -296,9 +296,20 @@ def _is_same_number(difference: str) -> bool:
         return False
 
 
-def list_unexplained(folder: Path, sink: MemorySink) -> list[str]:
-    """The rows and cells that are nowhere where a reader looks for them."""
-    return list(_compare_by_rules(folder, sink, list_tables(sink), set(sink.withheld()))[2].elements())
+def list_unexplained(
+    folder: Path,
+    sink: MemorySink,
+    gone: Collection[Place] = (),
+    unite: Callable[[MemorySink, Sequence[ComparedTable]], Sequence[ComparedTable]] = lambda _, tables: (
+        tables
+    ),
+) -> list[str]:
+    """The rows and cells that are nowhere where a reader looks for them.
+
+    `gone` are records whose rows a person deleted, as a reason asked; `unite` unites tables as one states.
+    """
+    tables, withheld = unite(sink, list_tables(sink)), {*sink.withheld(), *gone}
+    return list(_compare_by_rules(folder, sink, tables, withheld)[2].elements())
 
 
 def _compare_by_rules(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemaman.history.versions import TableHistory
-from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.properties.stamped_version import find_version, format_began
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
@@ -18,11 +18,15 @@ def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     source, last = migration_source(history), history.latest.incarnation
     mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
     ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
-    pasts = [*mine, *ended]
+    pasts = [*ended, *mine]
     there = [
         (incarnation, format_began(previous.began) == began)
         for incarnation, previous in pasts
         if previous.has_id(stamp)
     ]
     exact = {incarnation for incarnation, same in there if same} or {incarnation for incarnation, _ in there}
-    return exact.pop() if len(exact) == 1 else None
+    if len(exact) > 1:
+        # A structure that was read late moves the beginning of a version, but not behind what was of it.
+        around = find_version([previous for _, previous in pasts], stamp, began)
+        exact = set() if around is None else {pasts[around][0]}
+    return exact.pop() if exact else None

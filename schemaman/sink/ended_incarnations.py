@@ -145,7 +145,7 @@ def holds_versions(to: RowMap, history: TableHistory, numbers: frozenset[int]) -
         names = {c.name: to.names.get(c.id or 0, "") for c in version.schema.columns}
         if not all(names.values()) or {names[name] for name in version.schema.key} != set(to.key):
             return False
-    return bool(to.key)
+    return True
 
 
 def _find_ends(history: TableHistory, numbers: frozenset[int]) -> Iterator[tuple[int, TableEvent]]:

@@ -152,10 +152,15 @@ class TableMover:
         if not tables:
             return self.find_moved_table(history, end, address) is None
         lake = tables[-1].lake
-        if read_record(lake.properties).source != str(history.table):
+        if read_record(lake.properties).source != str(history.table) or self._is_taken(history, end, address):
             return False
         incarnation = find_incarnation(lake, history)
         return incarnation is not None and incarnation <= end.incarnation
+
+    def _is_taken(self, history: TableHistory, end: TableEvent, address: str) -> bool:
+        """Whether the table under the next name has taken the rows: no reader looks for later ones here."""
+        moved = self.find_moved_table(history, end, address)
+        return moved is not None and address in read_record(moved.lake.properties).taken
 
     def find_late_place(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
         """Find the moved lake table that surely takes late rows of an ended incarnation; None if none does.
@@ -179,12 +184,17 @@ class TableMover:
     def find_renamed_table(self, history: TableHistory, address: str) -> LakeTableAt | None:
         """Find the lake table that a source has under its next name, while it has none under this one.
 
+        So it is, too, where that table has taken the rows of the one under this name.
+
         Raises `StatementFailed`.
         """
         end = find_end(history, history.latest.incarnation)
-        if end is None or not self._is_made_under_next_name(history, end, address):
+        if end is None:
             return None
-        return self.find_moved_table(history, end, address)
+        is_next = self._is_made_under_next_name(history, end, address) or self._is_taken(
+            history, end, address
+        )
+        return self.find_moved_table(history, end, address) if is_next else None
 
     def _is_made_under_next_name(self, history: TableHistory, end: TableEvent, address: str) -> bool:
         """Whether a renamed incarnation has no lake table under the name that it had."""
@@ -252,11 +262,12 @@ class TableMover:
         if begun is None:
             return None
         to = self.target.address(other.table)
-        for each in (to, address):  # a killed job may have marked the table for its move, and not moved it
-            lake = self._inspect(each)
-            is_there = lake is not None and read_record(lake.properties).source == str(other.table)
-            if lake is not None and is_there and find_incarnation(lake, other) == begun:
-                return LakeTableAt(each, lake)
+        # A killed job may have marked the table for its move, and not moved it; a path begins a successor.
+        for name in (to, address):
+            for found in list_successors(self._inspect, name, str(other.table)):
+                is_there = read_record(found.lake.properties).source == str(other.table)
+                if is_there and find_incarnation(found.lake, other) == begun:
+                    return found
         next_end = find_end(other, begun)
         return None if next_end is None else self.find_moved_table(other, next_end, to)
 

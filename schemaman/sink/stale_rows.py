@@ -7,12 +7,13 @@ renamed, until these rows are deleted.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import STATEMENT_KINDS
+from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
 from schemaman.migration.column_map import read_names
@@ -24,6 +25,7 @@ from schemaman.model.ddl import quote_name
 from schemaman.model.name_adjustment import DISPLACED_SUFFIX, list_adjusted_forms
 from schemaman.model.schema import TableId
 from schemaman.registry import RegistryStore
+from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.reread import (
     JoinedColumns,
     RereadStretch,
@@ -75,6 +77,8 @@ class StaleRowCheck:
         readings = self._fold_readings(history, lake)
         if misread is not None or readings is None:
             return misread
+        if find_incarnation(lake, history) not in (None, history.latest.incarnation):
+            return None  # it has the rows of an ended table, whatever table has the name now
         previous = self._find_rename(*readings)
         if previous is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
             return _explain_rename(history, name, previous)
@@ -123,14 +127,24 @@ class StaleRowCheck:
         return None if before is None or after is None else (before, after)
 
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
-        """Find a table that had rows, and whose rename to this one was read only after they were written."""
-        known_before, known_after = (
-            {a.name for a in h.aliases if a.kind == "table"} for h in (before, after)
-        )
-        tables = (table for table in self.store.tables() if str(table) in known_after - known_before)
-        return next(
-            (t for t in tables if any(o.evidence not in STATEMENT_KINDS for o in self.store.load(t))), None
-        )
+        """Find a table that had rows, and whose rename to this one was read only after they were written.
+
+        It may have had other names in between, under which no row came.
+        """
+        known = {alias.name for alias in before.aliases if alias.kind == "table"}
+        names = [(a.name, a.until) for a in after.aliases if a.kind == "table" and a.name not in known]
+        tables = {str(table): table for table in self.store.tables()} if names else {}
+        passed: set[str] = set()
+        while names:
+            name, until = names.pop()
+            table = tables.get(name)
+            if table is not None and any(o.evidence not in STATEMENT_KINDS for o in self.store.load(table)):
+                return table
+            earlier = _find_last_rename(filter(None, map(self.store.history, tables.values())), name, until)
+            if earlier is not None and name not in passed:
+                names.append((str(earlier[0]), earlier[1]))
+            passed.add(name)
+        return None
 
     def record_reading(self, history: TableHistory, lake: LakeTable, name: str, executor: Executor) -> bool:
         """Record in the table how its rows are read from now on; False if the store has newer observations.
@@ -159,6 +173,23 @@ class StaleRowCheck:
         if not mine or known.get("reading") == hash_reading(history):
             return None
         return int(known["said"])
+
+
+def _find_last_rename(
+    histories: Iterable[TableHistory], name: str, until: Coordinates | None
+) -> tuple[TableId, Coordinates] | None:
+    """Find the table that got a name last, before a rename took the name away, and when; None if none did."""
+    found = [
+        (h.table, e.at) for h in histories for e in h.events if e.kind == "renamed" and str(e.other) == name
+    ]
+    if until is not None:
+        found = [(table, at) for table, at in found if _order_rename(at) < _order_rename(until)]
+    return max(found, key=lambda each: _order_rename(each[1]), default=None)
+
+
+def _order_rename(at: Coordinates) -> tuple[object, ...]:
+    """The order of renames of one log: one statement may rename several tables."""
+    return at.position.kind, at.position.rank, at.offset
 
 
 def _parse_property(lake: LakeTable) -> Mapping[str, Any] | None:

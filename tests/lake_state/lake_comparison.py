@@ -139,7 +139,10 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
         began = json.loads(record.predecessor.began)
         # A table that made room for another one is not among them.
         before = next((t for t in lake if read_record(t.live.properties).successor == table.live.name), None)
-        written = {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in before.rows} if before else set()
+        written, own = (
+            {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in each.rows} if each else set()
+            for each in (before, table)
+        )
         reached: set[tuple[str, int]] = set()
         for event in read(folder):
             topic, partition, offset = event.place
@@ -149,8 +152,9 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
             # A row that is read beside the stream has no position: it is as new as what came before it.
             reads = event.source.get("lsn") is None and event.source.get("file") is None
             later = (_is_from(event, began) or (reads and (topic, partition) in reached)) and not there
-            # Rows that a successor took over are told under the former name of their table.
-            later = later or (bool(record.taken) and event.source.get("table") != table.source.table)
+            # Rows that a successor took over, or got late, are told under the former name of their table.
+            is_former = event.source.get("table") != table.source.table
+            later = later or (is_former and (bool(record.taken) or f"{partition:06d}.{offset:020d}" in own))
             owner = before if later else table
             if owner is not None and (later or not (record.is_filled and table.live.schema.key)):
                 found.setdefault(owner.live.name, set()).add(event.place)

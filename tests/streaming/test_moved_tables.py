@@ -549,3 +549,90 @@ def test_a_table_that_may_be_another_one_is_not_moved_between_databases(source: 
     source.create("t", 1)
     move_to_archive(source, old)
     assert source.take() == {"t": {1: "t1"}}
+
+
+def _pass_on(source: Source) -> None:
+    """A table that has two new names one after the other, and no row under the first of them."""
+    source.create("a", 1, 2)
+    source.rename("a", "m")
+    source.rename("m", "b")
+    source.write("b", 3)
+
+
+def _take_in_order(source: Source, *numbers: int) -> None:
+    for number in numbers:
+        source.lake.take([source.connector.records[number]])
+
+
+def test_rows_beside_those_of_a_former_name_are_stated_also_where_names_lie_in_between(
+    source: Source,
+) -> None:
+    _pass_on(source)
+    _take_in_order(source, 0, 1, 5, 2, 3, 4)
+    (reason,) = source.lake.quiet.values()
+    assert "its rows were written before the rename of srv.shop.a to srv.shop.b was read" in reason
+
+
+def test_a_table_that_still_has_the_rows_of_the_former_one_of_its_name_is_not_to_be_dropped(
+    source: Source,
+) -> None:
+    source.create("t", 1)
+    source.create("n", 7)
+    source.rename("t", "o")
+    source.rename("n", "t")
+    source.write("t", 2)
+    _take_in_order(source, 0, 1, 2, 3, 4, 5)
+    assert not any("drop it" in reason.lower() for reason in source.lake.quiet.values())
+    _take_in_order(source, 6)
+    assert (source.lake.withheld(), source.lake.stopped) == ({}, set())
+
+
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_late_rows_of_a_table_whose_rows_another_one_has_taken_go_there(
+    source: Source, is_keyed: bool
+) -> None:
+    """A table at a path is not renamed: the one under the next name takes its rows over, and later ones."""
+    source.lake.format = "delta"
+    _pass_on(source)
+    records = source.connector.records
+    if not is_keyed:
+        records[:] = [each if each.topic == "srv" else replace(each, key=None) for each in records]
+        records[:] = [
+            each
+            if each.topic != "srv"
+            else replace(each, value=(each.value or b"").replace(b'["id"]', b"[]"))
+            for each in records
+        ]
+    _take_in_order(source, 0, 1, 3, 4, 5, 2)
+    assert (source.lake.withheld(), source.lake.stopped) == ({}, set())
+    (table,) = source.lake.lake()
+    assert sorted(row["id"] for row in table.rows) == [1, 2, 3]
+
+
+def test_late_rows_go_into_the_successor_that_has_the_rows_of_their_next_name(source: Source) -> None:
+    source.lake.format = "delta"
+    source.create("t", 1)
+    source.create("n", 7)
+    source.rename("t", "o")
+    source.rename("n", "t")
+    source.write("t", 2)
+    _take_in_order(source, 0, 1, 2, 4, 5, 6, 3)
+    assert (source.lake.withheld(), source.lake.stopped - {"/lake/shop..t"}) == ({}, set())
+    assert [sorted(_read(table.rows)) for table in source.lake.lake() if "t" in table.source.table] == [
+        [1],
+        [2, 7],
+    ]
+
+
+@pytest.mark.parametrize("profile", ["careful", "autopilot"])
+def test_two_tables_of_one_name_and_structure_are_two_also_if_their_statements_come_late(
+    source: Source, profile: Profile
+) -> None:
+    source.lake.policy = Policy(profile=profile)
+    source.create("t", 1)
+    source.drop("t")
+    source.create("t", 2)
+    _take_in_order(source, 1, 0, 2, 3, 4)
+    for table in source.lake.lake():
+        assert len(_read(table.rows)) < 2
+    assert all(source.lake.withheld().values())

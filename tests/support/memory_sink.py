@@ -136,6 +136,8 @@ class MemorySink:
     quiet: dict[str, str] = field(default_factory=dict)
     """Why tables are stopped of which no records came in the last batch."""
     stopped: set[str] = field(default_factory=set)
+    blocked: dict[str, str] = field(default_factory=dict)
+    """Why tables took no rows when they were tried last, as the report of a batch says it."""
     plans: dict[str, Plan] = field(default_factory=dict)
     decisions: Decisions = field(default_factory=Decisions)
     meanwhile: Callable[[], None] = lambda: None
@@ -342,6 +344,7 @@ class MemorySink:
             return
         if isinstance(brought, Blocked):
             self.stopped.add(follower.lake_table)
+            self.blocked[follower.lake_table] = brought.reason
             self.plans |= {} if brought.plan is None else {follower.lake_table: brought.plan}
             self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
             if versions_given:
@@ -354,6 +357,7 @@ class MemorySink:
         lake_table = lake.table(taking)
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
+        self.blocked.pop(follower.lake_table, None)
         told = reading.histories[table]
         to = brought.map_rows(told)
         self.notes += brought.notes

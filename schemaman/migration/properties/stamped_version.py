@@ -82,7 +82,10 @@ def is_ended_incarnation(source: MigrationSource, lake: LakeTable) -> bool:
     ended = [p for p in source.ended if p.has_id(id)]
     if any(format_began(p.began) == began for p in past):
         return False
-    return any(format_began(p.began) == began for p in ended) or (bool(ended) and not past)
+    if any(format_began(p.began) == began for p in ended) or not past:
+        return bool(ended)
+    found = find_version((*source.ended, *source.past), id, began) if ended else None
+    return found is not None and found < len(source.ended)
 
 
 def _read_stamp(lake: LakeTable) -> tuple[str | None, str | None]:

@@ -16,6 +16,7 @@ from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import widen_types
+from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable
 from schemaman.sink.key_sequence import KeySequence
 from schemaman.sink.preflight import refuse_unconfirmed_key
@@ -152,7 +153,7 @@ def _block_by_checks(
     if live is None:
         missing = _refuse_creation(table, keys)
         return None if missing is None else Blocked(missing, is_locked=_is_made_meanwhile(table))
-    foreign = refuse_foreign_store(table, live)
+    foreign = refuse_foreign_store(table, live) or _refuse_taken(table, recorded)
     if foreign is not None:
         return Blocked(foreign)
     preflight = table.make_preflight()
@@ -169,6 +170,17 @@ def _is_made_meanwhile(table: TableContext) -> bool:
     return executor.inspect(table.sink_table.lake_table, table.sink_table.target.format) is not None
 
 
+def _refuse_taken(table: TableContext, recorded: TableHistory) -> str | None:
+    """Why a table takes no rows since that of the next name of its source took those that it had."""
+    address, history = table.sink_table.lake_table, table.shared.apply_decisions(recorded)
+    renamed = table.make_mover().find_renamed_table(history, address)
+    return None if renamed is None else _explain_renamed(history, renamed)
+
+
+def _explain_renamed(history: TableHistory, renamed: LakeTableAt) -> str:
+    return _RENAMED.format(history.table, renamed.address, " and ".join(history.topics) or "its topic")
+
+
 def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
     """Why a lake table must not be made now; None if it may."""
     unsure = refuse_unconfirmed_key(keys.history)
@@ -178,7 +190,7 @@ def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
     mover, history = table.make_mover(), table.decide_history()
     renamed = mover.find_renamed_table(history, address)
     if renamed is not None:
-        return _RENAMED.format(history.table, renamed.address, " and ".join(history.topics) or "its topic")
+        return _explain_renamed(history, renamed)
     addresses = None if mover.takes_rows_over(table.sink_table.table, address) else target.address
     missing = table.make_preflight().find_missing_table(history, target.format, address, addresses)
     return None if missing is None else str(missing)
