@@ -414,6 +414,52 @@ def test_two_tables_that_exchange_names_in_one_statement_keep_their_rows(
     assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
 
 
+OTHER = image(column("id", optional=False), column("v", "TEXT", 2), column("w", "INT", 3), key=("id",))
+BARE = {
+    "in one record": ("RENAME TABLE a TO tmp, b TO a, tmp TO b",),
+    "a record a table": tuple(f"RENAME TABLE {old} TO {new}" for old, new in PAIRS),
+    "of ALTER TABLE": tuple(f"ALTER TABLE {old} RENAME TO {new}" for old, new in PAIRS),
+}
+
+
+@pytest.mark.parametrize("form", BARE)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_renames_without_structures_go_on_with_the_ones_before_them(
+    source: Source, form: str, size: int
+) -> None:
+    """Releases up to 1.4 publish the statement alone, and the tables had their structures from before."""
+    source.create("a", 1)
+    connector = source.connector
+    connector.change(entry("CREATE", '"shop"."b"', OTHER), table="b", ddl="CREATE TABLE")
+    source.write("b", 2)
+    for ddl in BARE[form]:
+        connector.change(table="a,b,tmp", ddl=ddl)
+    source.write("a", 3)
+    source.write("b", 4)
+    assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+    widths = {table.source.table: "w" in table.live.schema.names for table in source.lake.lake()}
+    assert widths == {"a": True, "b": False}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [["ALTER TABLE a ADD x INT", "RENAME TABLE a TO b"], ["ALTER TABLE a RENAME TO b, ADD x INT"]],
+    ids=["a statement before", "the same statement"],
+)
+def test_a_rename_takes_no_structure_that_another_statement_may_have_changed(
+    source: Source, before: list[str]
+) -> None:
+    source.create("a", 1)
+    for ddl in before:
+        source.connector.change(table="b", ddl=ddl)
+    source.write("b", 3)
+    for record in source.connector.records:
+        source.lake.take([record])
+    assert [_read(table.rows) for table in source.lake.lake()] == [{1: "a1"}]
+    (reason,) = source.lake.withheld().values()
+    assert reason.startswith("the source renamed srv.shop.a to srv.shop.b")
+
+
 WIDE = image(
     column("id", optional=False), column("v", "VARCHAR", 2, length=9), column("w", "INT", 3), key=("id",)
 )
