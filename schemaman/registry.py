@@ -73,6 +73,7 @@ from schemaman.store.log import (
 )
 from schemaman.store.moved_between_databases import find_moved_databases
 from schemaman.store.offsets import Partition, Ranges
+from schemaman.store.renamed_tables import add_renamed_structures
 from schemaman.store.summary_json import StoredSummary, make_stored_summary
 from schemaman.store.version_blocks import count_common_versions
 
@@ -322,7 +323,8 @@ class Registry:
             if not admitted.entries:
                 return RecordResult(end, known_outcomes=admitted.known_count)
             placed = find_moved_databases(admitted.entries, self._store)
-            entries = add_database_drops(placed, self._store)
+            shown = add_renamed_structures(placed, self._store.load, lambda table: self.notes(table=table))
+            entries = add_database_drops(shown, self._store)
             tables = sorted({t for entry in entries for t in list_tables(entry) if t.table})
             before = self._store.read_histories(tables)
             try:

@@ -20,7 +20,7 @@ from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
-from schemaman.migration.successor import list_successors
+from schemaman.migration.successor import find_first_address, is_numbered, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry, RegistryStore
@@ -66,8 +66,22 @@ class LakePlanner:
         lost = read_record(lake_table.properties).successor if lake_table is not None else ""
         return withhold_plan(plan, _refuse_lost_successor(newest, lost)) if lost else plan
 
+    def find_first(self, table: TargetTable) -> TargetTable:
+        """Find the first lake table of a source: another one if a successor of another source has its name.
+
+        A lake table that the user named is the one. Raises as `inspect`.
+        """
+        if table.address is None or not is_numbered(table.table):
+            return table
+
+        def inspect(name: str) -> LakeTable | None:
+            return self.executor.inspect(name, table.format)
+
+        return replace(table, table=find_first_address(inspect, table.table, str(table.history.table)))
+
     def find_newest(self, table: TargetTable) -> tuple[TargetTable, LakeTable | None]:
         """Find the last successor of a lake table, which takes the newest rows. Raises as `inspect`."""
+        table = self.find_first(table)
         first = self.inspect(table)
         if first is None:
             return table, None
@@ -107,9 +121,9 @@ class LakePlanner:
         registry = self.preflight.registry
         lines = registry.dated_journal(target=target_id(table.format, table.table))
         history = self.settle_renames(table)
-        return ReaderViews().plan_view(
-            plan, lake_table, history, table.view, lines, self.executor, registry.clock()
-        )
+        others = tuple(each for each in table.neighbours if each != table.history.table)
+        how = (lines, self.executor, registry.clock(), others, table.address or str)
+        return ReaderViews().plan_view(plan, lake_table, history, table.view, *how)
 
     def make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
         """Make the planner of the recipes of one lake table."""

@@ -87,6 +87,7 @@ class TableSync:
             "take-rows": self._take_rows,
             "change-key": self._change_key,
         }
+        table = self.planner.find_first(table)
         done = run_stages(SyncedTable(table, build_result(table, "current")), stages)
         return replace(done.found, lake_table=table.table)
 

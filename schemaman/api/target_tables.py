@@ -29,7 +29,8 @@ class TargetTable:
     `newer` are the known versions after it, if an older one was requested. `address` maps other source tables
     to their lake tables; None if the user named the lake table. `others` are the other source tables that the
     targets lead into the same lake table. `twins` are other source tables whose names only case tells apart
-    from this one, with their lake tables. `view` is the view of the lake table.
+    from this one, with their lake tables. `view` is the view of the lake table. `neighbours` are all source
+    tables of the target, this one among them.
     """
 
     history: TableHistory
@@ -41,6 +42,7 @@ class TargetTable:
     others: tuple[str, ...] = ()
     twins: tuple[tuple[TableId, str], ...] = ()
     view: ViewSetting | None = None
+    neighbours: tuple[TableId, ...] = ()
 
 
 def list_all_target_tables(
@@ -176,7 +178,8 @@ def _list_tables(
     followed: Sequence[CutHistory], target: TargetSetting, known: Sequence[TableId]
 ) -> Iterator[TargetTable]:
     spellings: dict[str, list[TableId]] = {}
-    for table in filter(target.has_table, known):
+    neighbours = tuple(filter(target.has_table, known))
+    for table in neighbours:
         spellings.setdefault(str(table).lower(), []).append(table)
     for history, newer in followed:
         if target.has_table(history.table):
@@ -184,6 +187,5 @@ def _list_tables(
             twins = tuple((table, target.address(table)) for table in others)
             address = target.address(history.table)
             view = target.find_view(history.table)
-            yield TargetTable(
-                history, target.name, target.format, address, newer, target.address, twins=twins, view=view
-            )
+            own = TargetTable(history, target.name, target.format, address, newer, target.address)
+            yield replace(own, twins=twins, view=view, neighbours=neighbours)

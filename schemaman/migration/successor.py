@@ -16,6 +16,7 @@ from schemaman.migration.properties.table_record import Predecessor, read_record
 from schemaman.migration.spark_sql import format_table_name, split_table_name
 from schemaman.migration.target import LakeTable
 
+_NUMBER = re.compile(r"__(\d+)`?/?$")
 Inspect = Callable[[str], LakeTable | None]
 """Reads a lake table by its address; None if it does not exist."""
 
@@ -42,12 +43,17 @@ def name_successor(address: str, number: int) -> str:
     return format_table_name((*parts, f"{last.rstrip('/')}__{number}"))
 
 
+def is_numbered(address: str) -> bool:
+    """Whether an address may be that of a successor."""
+    return _NUMBER.search(address) is not None
+
+
 def name_successor_view(view: str, lake: LakeTable, address: str) -> str:
     """Name the view of a lake table: a successor has a view of its own, with the number of its address.
 
     The view of the first table keeps its rows, as that table does.
     """
-    number = re.search(r"__(\d+)`?$", address)
+    number = _NUMBER.search(address)
     if number is None or read_record(lake.properties).predecessor is None:
         return view
     return name_successor(view, int(number[1]))

@@ -21,6 +21,7 @@ VIEW_KINDS: tuple[StepKind, ...] = ("replace-view", "drop-view")
 _DEFAULT_NAMESPACE = "default"
 _ABSENT = "NOT_FOUND"
 """A part of Spark's conditions for a missing view, table, schema or catalogue."""
+_DROPPED = "readers of the view: they fail until they read a view of another name"
 _READERS = "readers of the view: they fail from the first step that renames what it reads until this one"
 
 ReadMark = Callable[[str], "str | None"]
@@ -76,6 +77,12 @@ def make_view_steps(name: str, text: str, mark: str, before: str | None, previou
         return (step,)
     created = sql.create_namespace(namespace)
     return (Step("create-namespace", created, "none", "reversible", {}, {}), step)
+
+
+def make_drop_steps(name: str, before: str) -> tuple[Step, ...]:
+    """Make the step that drops a view (named as in SQL) with a mark, since a table needs its name."""
+    conditions = {"views": {name: before}}, {"views": {name: None}}
+    return (Step("drop-view", f"DROP VIEW {name}", "metadata", "no", *conditions, None, (_DROPPED,)),)
 
 
 def add_steps(plan: Plan, steps: Sequence[Step]) -> Plan:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.history.versions import TableHistory
@@ -23,17 +23,18 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import quote_table_name, split_table_name
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import name_successor_view
-from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target import TARGETS, Executor, LakeTable, Target
 from schemaman.migration.type_mapping import list_common_types
 from schemaman.migration.view_steps import (
     ViewColumn,
     add_steps,
+    make_drop_steps,
     make_view_steps,
     read_view_mark,
     write_view,
 )
 from schemaman.model.ddl import format_type, quote_name
-from schemaman.model.schema import Column, TableSchema
+from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import String, Type, widens
 from schemaman.store.log import MigrationEntry
 
@@ -41,6 +42,9 @@ _RENAME = re.compile(r"ALTER TABLE .* RENAME COLUMN `((?:[^`]|``)+)` TO `((?:[^`
 _AGAIN_MS = 3_600_000
 """The time after which a view that could not be made is tried again."""
 DatedLines = Sequence[tuple[int, MigrationEntry]]
+_NAME_OF_A_TABLE = (
+    "the view {} is not made: it would have the name of the lake table of {}; change `view` of the [[target]]"
+)
 
 
 @dataclass(slots=True)
@@ -63,6 +67,8 @@ class ReaderViews:
         lines: DatedLines,
         executor: Executor,
         now_ms: int,
+        others: Iterable[TableId] = (),
+        address: Callable[[TableId], str] = str,
     ) -> Plan:
         """Add what the view needs to the plan of its table.
 
@@ -74,6 +80,8 @@ class ReaderViews:
             lines: the journal of the table with the time of each line (epoch ms).
             executor: reads the mark of the view.
             now_ms: the time in epoch milliseconds.
+            others: other source tables of the target; no view takes the name of a lake table of theirs.
+            address: names the lake table of a source table.
 
         Raises:
             StatementFailed: the catalogue of the view cannot be read.
@@ -89,6 +97,9 @@ class ReaderViews:
         mark = _hash_view(columns, table, where, after.schema)
         text = write_view(name, columns, table, where, mark)
         previous = _find_last_text(lines, name)
+        taken = _find_table_of_name(name, TARGETS.get(plan.format), others, address)
+        if taken is not None:
+            return self._plan_without_view(plan, name, taken, previous, executor)
         if (previous == text and not self.checks) or self._foreign.get(name) == mark:
             return plan
         if _failed_lately(lines, text, now_ms):
@@ -101,6 +112,26 @@ class ReaderViews:
             note = f"the view {name} is not made: others made a table or view of this name"
             return replace(plan, notes=(*plan.notes, note))
         return add_steps(plan, make_view_steps(name, text, mark, before, previous if before else ""))
+
+    def _plan_without_view(
+        self, plan: Plan, name: str, taken: TableId, previous: str, executor: Executor
+    ) -> Plan:
+        """Drop the view that has the name of the lake table of another source, and note it once."""
+        if self._foreign.get(name) != str(taken):
+            self._foreign[name] = str(taken)
+            plan = replace(plan, notes=(*plan.notes, _NAME_OF_A_TABLE.format(name, taken)))
+        before = read_view_mark(executor, name) if previous else None
+        return add_steps(plan, make_drop_steps(name, before)) if before else plan
+
+
+def _find_table_of_name(
+    name: str, target: Target, others: Iterable[TableId], address: Callable[[TableId], str]
+) -> TableId | None:
+    """Find the source table whose lake table has a name, whatever the case of its letters."""
+    lowered = name.lower()
+    # an address holds the name of its table: most of thousands of tables need not be addressed
+    near = (table for table in others if table.table.lower() in lowered)
+    return next((each for each in near if target.table_name(address(each)).lower() == lowered), None)
 
 
 def list_view_columns(

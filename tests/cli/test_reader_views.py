@@ -161,3 +161,29 @@ def test_the_view_of_a_table_with_a_successor_keeps_its_rows_and_the_successor_h
     (successor,) = lake.views.keys() - first
     assert successor == "`ice`.`pub`.`t__2`"
     assert "FROM `ice`.`raw`.`shop.public.t__2` WHERE" in lake.views[successor]
+
+
+def test_a_view_whose_name_is_that_of_a_table_is_not_made_and_makes_room(run: Commands) -> None:
+    """The view was made before the table of its name was known."""
+    text = TARGET.replace('view = "ice.pub.{table}"', 'view = "ice.raw.v_{table}"')
+    Path("schemaman.toml").write_text(text, encoding="utf-8")
+    view = "`ice`.`raw`.`v_orders`"
+    synced(run, *WAS)
+    assert list(run.lake.views) == [view]
+    run.says(run.table(WAS, name="v_orders"))
+    run("sync", "r.jsonl", "--once")
+    done = run("sync", "r.jsonl", "--once")
+    assert done.code == 0, done
+    assert run.live("ice.raw.v_orders").schema.names == ("id", "price")
+    assert list(run.lake.views) == ["`ice`.`raw`.`v_v_orders`"]
+    planned = run("plan", "orders", "-o", "p.plan.json")
+    words = f"the view {view} is not made: it would have the name of the lake table of srv.app.v_orders"
+    assert words in " ".join(planned.out.split())
+
+
+def test_a_table_that_no_target_leads_to_takes_no_name(run: Commands) -> None:
+    text = TARGET.replace('view = "ice.pub.{table}"', 'view = "ice.raw.v_{table}"')
+    Path("schemaman.toml").write_text(text, encoding="utf-8")
+    run.learns(run.table(WAS, name="v_orders", database="other"))
+    synced(run, *WAS)
+    assert list(run.lake.views) == ["`ice`.`raw`.`v_orders`"]

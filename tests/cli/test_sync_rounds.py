@@ -314,6 +314,27 @@ def test_a_table_of_the_sink_gets_a_successor(
     assert len(first.ran) == before
 
 
+def test_a_table_whose_name_a_successor_has_gets_the_next_one(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    run.says(run.table(KEYS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`_row_order` STRING, `_row_deleted` BOOLEAN)")
+    run.says(run.table(KEYS, key=()))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.learns(run.table(WAS, name="orders__2", type="CREATE"))
+    planned = run("plan", "orders__2", "-o", "p.plan.json")
+    assert planned.code == 0, planned
+    assert json.loads(Path("p.plan.json").read_text())["table"] == "ice.raw.orders__2__2"
+    for columns in (WAS, MORE):
+        run.says(run.table(columns, name="orders__2"))
+        done = run("sync", "r.jsonl", "--once")
+        assert done.code == 0, done
+        assert run.live("ice.raw.orders__2__2").schema.names == tuple(name for name, _ in columns)
+    assert run.live("ice.raw.orders__2").schema.names[:2] == ("id", "n")
+    found = run("drift", "orders__2", "--format", "json")
+    assert [d["table"] for d in found.json["tables"]] == ["ice.raw.orders__2__2"]
+
+
 def test_a_successor_is_filled_where_a_statement_states_that_the_key_is_gone(run: Commands) -> None:
     run.settings(more='profile = "autopilot"\nmax_rewrite = "1GB"\n')
     run.says(run.table(KEYS, type="CREATE"))

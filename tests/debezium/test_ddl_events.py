@@ -172,3 +172,17 @@ def test_a_long_text_is_read_in_bounded_time(ddl):
 ])  # fmt: skip
 def test_what_a_statement_is_about(ddl, expected):
     assert list(find_subjects(ddl)) == expected
+
+
+@pytest.mark.parametrize(("ddl", "alone"), [
+    ("RENAME TABLE a TO b", True),
+    ("RENAME TABLES IF EXISTS a TO b, c.d TO `e f`;", True),
+    ("ALTER TABLE s.a RENAME AS b", True),
+    ("s.a TO s.b; s.c TO s.d;", True),
+    ("ALTER TABLE a RENAME TO b, ADD c INT", False),
+    ("ALTER TABLE a RENAME COLUMN c TO d", False),
+    ("RENAME TABLE a TO b; ALTER TABLE b ADD c INT", False),
+    ("", False),
+])  # fmt: skip
+def test_statements_that_rename_tables_alone(ddl, alone):
+    assert read_ddl(ddl, "mysql").renames_alone is alone

@@ -34,6 +34,8 @@ class KillingSchemas:
             self.lookups += 1
             if self.lookups >= self.lookup and self.disarm():
                 os.kill(self.pid or os.getpid(), signal.SIGKILL)
+                if self.pid is None:
+                    signal.pause()  # a loaded machine may let the process run on for a moment
         return self.schemas(id)
 
     def disarm(self) -> bool:

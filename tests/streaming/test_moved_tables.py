@@ -298,7 +298,22 @@ def _rename_twice_and_make_anew(source: Source) -> None:
     source.create("x", 5)
 
 
-MOVES = (_exchange_twice, _rebuild_twice, _make_anew_three_times, _rename_twice_and_make_anew)
+def _turn_three_names(source: Source) -> None:
+    """One statement of which each part is a record, without structures."""
+    for number, table in enumerate("abc", 1):
+        source.create(table, number)
+    at = source.connector.at
+    for old, new in (("a", "tmp"), ("b", "a"), ("c", "b"), ("tmp", "c")):
+        source.connector.at = at
+        source.connector.change(table="a,b,c,tmp", ddl=f"RENAME TABLE {old} TO {new}")
+    for number, table in enumerate("abc", 4):
+        source.write(table, number)
+
+
+MOVES = (
+    _exchange_twice, _rebuild_twice, _make_anew_three_times, _rename_twice_and_make_anew, _turn_three_names,
+)  # fmt: skip
+SIZES = (*range(1, 14), 1000) if PROOF else (1, 3, 1000)
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__.strip("_"))
@@ -307,13 +322,13 @@ def test_rows_do_not_depend_on_where_batches_end(
     format: str, move: Callable[[Source], None], tmp_path: Path
 ) -> None:
     found = []
-    for size in (1, 3, 1000):
+    for size in SIZES:
         with SqlStore.open(f"sqlite:///{tmp_path}/{size}.db", create=True) as store:
             lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
             source = Source(lake)
             move(source)
             found.append(source.take(size))
-    assert found[1:] == found[:1] * 2
+    assert found[1:] == found[:1] * (len(SIZES) - 1)
     written = {f"{row['id']}" for record in source.connector.records if (row := _read_row(record))}
     assert {str(id) for rows in found[0].values() for id in rows} == written
 
@@ -414,6 +429,52 @@ def test_two_tables_that_exchange_names_in_one_statement_keep_their_rows(
     source.write("a", 3)
     source.write("b", 4)
     assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+OTHER = image(column("id", optional=False), column("v", "TEXT", 2), column("w", "INT", 3), key=("id",))
+BARE = {
+    "in one record": ("RENAME TABLE a TO tmp, b TO a, tmp TO b",),
+    "a record a table": tuple(f"RENAME TABLE {old} TO {new}" for old, new in PAIRS),
+    "of ALTER TABLE": tuple(f"ALTER TABLE {old} RENAME TO {new}" for old, new in PAIRS),
+}
+
+
+@pytest.mark.parametrize("form", BARE)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_renames_without_structures_go_on_with_the_ones_before_them(
+    source: Source, form: str, size: int
+) -> None:
+    """Releases up to 1.4 publish the statement alone, and the tables had their structures from before."""
+    source.create("a", 1)
+    connector = source.connector
+    connector.change(entry("CREATE", '"shop"."b"', OTHER), table="b", ddl="CREATE TABLE")
+    source.write("b", 2)
+    for ddl in BARE[form]:
+        connector.change(table="a,b,tmp", ddl=ddl)
+    source.write("a", 3)
+    source.write("b", 4)
+    assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+    widths = {table.source.table: "w" in table.live.schema.names for table in source.lake.lake()}
+    assert widths == {"a": True, "b": False}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [["ALTER TABLE a ADD x INT", "RENAME TABLE a TO b"], ["ALTER TABLE a RENAME TO b, ADD x INT"]],
+    ids=["a statement before", "the same statement"],
+)
+def test_a_rename_takes_no_structure_that_another_statement_may_have_changed(
+    source: Source, before: list[str]
+) -> None:
+    source.create("a", 1)
+    for ddl in before:
+        source.connector.change(table="b", ddl=ddl)
+    source.write("b", 3)
+    for record in source.connector.records:
+        source.lake.take([record])
+    assert [_read(table.rows) for table in source.lake.lake()] == [{1: "a1"}]
+    (reason,) = source.lake.withheld().values()
+    assert reason.startswith("the source renamed srv.shop.a to srv.shop.b")
 
 
 WIDE = image(

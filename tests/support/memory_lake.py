@@ -418,7 +418,7 @@ class MemoryLake:
             there, here = self._find_joined(statement)
             here.insert(there, self._list_missing(there, here))
         elif view:
-            if (view[1] == "CREATE") == (view[2] in self.views):
+            if (view[1] == "CREATE") == (view[2] in self.views) or self._has_table(view[2]):
                 raise StatementFailed(f"[VIEW_ALREADY_EXISTS or VIEW_NOT_FOUND] {statement}")
             self.views |= {view[2]: view[3]}
             if view[1] == "DROP":
@@ -428,6 +428,8 @@ class MemoryLake:
             assert found, statement
             table = self._named(found[1])
             is_new = table.live is None
+            if is_new and found[1] in self.views:
+                raise StatementFailed(f"[TABLE_OR_VIEW_ALREADY_EXISTS] {statement}")
             table.run(statement)
             if is_new and table.live is not None:
                 table.live = replace(table.live, identity=f"table {next(_NUMBERS)}")
@@ -455,6 +457,10 @@ class MemoryLake:
         found = re.search(rf"FROM ({_PATH})", statement)
         assert found, statement
         return self._named(found[1]).query(statement)
+
+    def _has_table(self, name: str) -> bool:
+        address = self._find_address(name)
+        return address in self.tables and self.tables[address].live is not None
 
     def _asks_log(self, statement: str) -> bool:
         """Whether a query counts the records of a log."""

@@ -18,13 +18,15 @@ Parts = tuple[str, ...]
 class DdlFacts:
     """The facts in a DDL text: renames of columns and tables, old name first, and stated attributes.
 
-    `parsed` is False if the text could not be parsed, so that only renames were looked for.
+    `parsed` is False if the text could not be parsed, so that only renames were looked for. `renames_alone`:
+    its statements rename tables, and change nothing else.
     """
 
     renames: tuple[tuple[str, str], ...] = ()
     tables: tuple[tuple[Parts, Parts], ...] = ()
     stated_attributes: tuple[StatedAttribute, ...] = ()
     parsed: bool = False
+    renames_alone: bool = False
 
 
 def read_ddl(ddl: str, connector: str) -> DdlFacts:

@@ -24,6 +24,7 @@ from schemaman.debezium.ddl.event_renames import (
     find_column_renames,
     find_recreated_columns,
     find_table_renames,
+    renames_tables_alone,
 )
 from schemaman.debezium.observation import Attribute, StatedAttribute
 
@@ -56,7 +57,8 @@ def parse_ddl(ddl: str, connector: str) -> DdlFacts:
     try:
         statements = _parse_statements(ddl, *_PARSERS[grammar])
     except _FAULTS:
-        return DdlFacts(find_column_renames(ddl, grammar), find_table_renames(ddl, grammar), anew)
+        found = find_column_renames(ddl, grammar), find_table_renames(ddl, grammar)
+        return DdlFacts(*found, anew, renames_alone=renames_tables_alone(ddl, grammar))
     reader = _DdlReader(grammar)
     for statement in statements:
         reader.read_statement(statement)
@@ -64,7 +66,8 @@ def parse_ddl(ddl: str, connector: str) -> DdlFacts:
     tables = tuple(reader.tables) or find_table_renames(ddl, grammar)
     stated = ((column, attribute, value) for (column, attribute), value in reader.attributes.items())
     renames = tuple((old, new) for old, new in reader.renames.items() if old != new)
-    return DdlFacts(renames, tables, (*stated, *anew), parsed=True)
+    alone = renames_tables_alone(ddl, grammar)
+    return DdlFacts(renames, tables, (*stated, *anew), parsed=True, renames_alone=alone)
 
 
 def _parse_statements(ddl: str, dialect: Dialect, parse: type[Parser]) -> list[exp.Expr]:

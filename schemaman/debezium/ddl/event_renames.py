@@ -62,6 +62,23 @@ def find_table_renames(ddl: str, grammar: StatementGrammar) -> tuple[tuple[Parts
     )
 
 
+def renames_tables_alone(ddl: str, grammar: StatementGrammar) -> bool:
+    """Return whether each statement of a DDL text renames tables, and changes nothing else.
+
+    A text without a verb, `d.a TO d.b;`, is what MySQL up to 1.4 publishes of a RENAME TABLE.
+    """
+    statements = list(_split_statements(ddl, grammar))
+    return bool(statements) and all(_renames_alone(words, grammar) for words in statements)
+
+
+def _renames_alone(words: list[_Word], grammar: StatementGrammar) -> bool:
+    if words[0].is_keyword("ALTER"):
+        return len(_list_actions(words)) == 1 and any(_list_table_renames(words, grammar))
+    named = words[0].is_keyword("RENAME")
+    items = _split_at_commas(words[1:] if named else words)
+    return all(any(word.is_keyword("TO") for word in item) for item in items)
+
+
 @dataclass(frozen=True, slots=True)
 class _Word:
     """A token of SQL: `text` without its quotes; `name` if it can be an identifier."""

@@ -20,6 +20,7 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable, Target
 from schemaman.model.ddl import quote_name
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.ended_incarnations import EndedRows, open_earlier_store
 from schemaman.sink.moved_tables import TableMover
@@ -102,9 +103,13 @@ class TableContext:
 
     def list_addresses(self) -> tuple[str, ...]:
         """The addresses of the lake tables to which this target leads the other tables of the store."""
+        return tuple(map(self.sink_table.target.address, self.list_other_tables()))
+
+    def list_other_tables(self) -> tuple[TableId, ...]:
+        """The other tables of the store that this target includes."""
         target, own = self.sink_table.target, self.sink_table.table
         others = (table for table in self.shared.store.tables() if table != own)
-        return tuple(target.address(table) for table in others if target.has_table(table))
+        return tuple(table for table in others if target.has_table(table))
 
     def inspect(self, address: str) -> LakeTable | None:
         """Read a lake table; None if there is none. Raises as `Executor.inspect`."""

@@ -87,7 +87,9 @@ def make_newest_plan(
     lines = shared.journal.read_dated_lines(target_id(sink_table.target.format, sink_table.lake_table))
     decided = table.decide_history()
     whole = treat_as_additions(decided) if table.keeps_both else decided
-    return shared.views.plan_view(plan, live, whole, view, lines, table.executor, shared.clock()), live
+    others = table.list_other_tables()
+    how = (lines, table.executor, shared.clock(), others, sink_table.target.address)
+    return shared.views.plan_view(plan, live, whole, view, *how), live
 
 
 def block_by_plan(plan: Plan, live: LakeTable | None) -> Blocked | None:

@@ -1,0 +1,86 @@
+"""Gives a table that was renamed without a structure the one that it had under its previous name.
+
+Connectors publish some renames as a statement alone, and a rename changes no column. Law: a structure is
+taken only from the records before the rename in its own partition, and only if none of them leaves it open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from schemaman.debezium.ddl.event_facts import read_ddl
+from schemaman.debezium.observation import Note, Observation
+from schemaman.debezium.schema_change import DDL_WITHOUT_STRUCTURE
+from schemaman.model.schema import TableId
+from schemaman.store.log import Entry, NoteEntry, ObservationEntry
+
+LoadObservations = Callable[[TableId], Iterable[Observation]]
+ListNotes = Callable[[TableId], Iterable[Note]]
+_Fact = Observation | Note
+
+
+def add_renamed_structures(
+    entries: Sequence[Entry], load_observations: LoadObservations, list_notes: ListNotes
+) -> tuple[Entry, ...]:
+    """Return new entries, in which renames without a structure have that of the previous name.
+
+    `entries` are in the order of their records. The two functions give what the log has of a table.
+    """
+    found: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, ObservationEntry) and _lacks_structure(entry.observation):
+            rename, previous = entry.observation, entry.observation.previous
+            assert previous is not None
+            known: tuple[_Fact, ...] = (*load_observations(previous), *list_notes(previous))
+            before = [fact for fact in known if _find_offset(fact, rename) < rename.first.offset]
+            before.sort(key=lambda fact: _find_offset(fact, rename))
+            shown = _find_structure(previous, [*before, *_list_facts(found, rename)], rename)
+            if shown is not None:
+                unstated = shown.unstated_attributes
+                entry = ObservationEntry(replace(rename, schema=shown.schema, unstated_attributes=unstated))
+        found.append(entry)
+    return tuple(found)
+
+
+def _lacks_structure(observation: Observation) -> bool:
+    """Whether an observation is of a rename alone, without a structure."""
+    if observation.action != "rename" or observation.evidence != "declared":
+        return False
+    if observation.schema is not None or observation.previous is None:
+        return False
+    return read_ddl(observation.ddl or "", observation.connector).renames_alone
+
+
+def _list_facts(entries: Iterable[Entry], rename: Observation) -> Iterator[_Fact]:
+    """List the facts of entries that stand before a rename in its partition."""
+    for entry in entries:
+        if isinstance(entry, ObservationEntry):
+            fact: _Fact = entry.observation
+        elif isinstance(entry, NoteEntry):
+            fact = entry.note
+        else:
+            continue
+        if 0 <= _find_offset(fact, rename) <= rename.first.offset:
+            yield fact
+
+
+def _find_offset(fact: _Fact, rename: Observation) -> int:
+    """The offset of a fact in the partition of a rename; -1 if it is in another one."""
+    at = fact if isinstance(fact, Note) else fact.first
+    own = (at.topic, at.partition) == (rename.first.topic, rename.first.partition)
+    return at.offset if own else -1
+
+
+def _find_structure(table: TableId, facts: Iterable[_Fact], rename: Observation) -> Observation | None:
+    """Find the declared structure of a table after facts in their order; None if it is not certain."""
+    shown: Observation | None = None
+    for fact in facts:
+        if _find_offset(fact, rename) < 0:
+            continue
+        if isinstance(fact, Note):
+            is_open = fact.kind == DDL_WITHOUT_STRUCTURE and fact.table == table
+            shown = None if is_open and fact.offset < rename.first.offset else shown
+        elif table in (fact.table, fact.previous) and fact.action != "truncate":
+            shown = fact if fact.table == table and fact.schema is not None else None
+    return shown
