@@ -120,7 +120,8 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
             typed = [name for name in names if not (name in splits and splits[name].holds)]
             newest = typed[-1] if typed else column
             types = {c.name: type_name(c.type) for c in table.live.schema.columns}
-            table.rows = [_unite(row, (*reversed(names), column), types) for row in table.rows]
+            united = tuple(dict.fromkeys(n for n in reversed(names) if n != column))
+            table.rows = [_unite(row, (*united, column), types) for row in table.rows]
             columns = tuple(
                 replace(c, name=column if c.name == newest else c.name)
                 for c in table.live.schema.columns
