@@ -492,7 +492,9 @@ class TableMover:
         source = migration_source(split_columns(ended, lake))
         source = add_row_columns(source) if has_rows else source
         plan = make_plan(source, lake, target, address, self.policy, target_name=name)
-        steps = () if plan.refusals or not plan.steps else self.apply(plan)
+        if not plan.refusals and not plan.steps:  # the version is another one for the source alone
+            return replace(lake, properties={**lake.properties, **_make_stamp(source)}), done
+        steps = () if plan.refusals else self.apply(plan)
         return self._inspect(address) or lake, (*done, *steps)
 
     def _find_followed(self, lake: LakeTable, other: TableId) -> MigrationSource | None:
