@@ -108,6 +108,7 @@ class RowMap:
     `settled_ends` are ended incarnations whose late rows a person left out.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
+    `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     """
 
     columns: tuple[Column, ...]
@@ -132,6 +133,7 @@ class RowMap:
     versions: range | None = None
     has_replica_identity: bool = False
     settled_ends: frozenset[int] = frozenset()
+    adds_texts: bool = False
 
     @property
     def key_columns(self) -> tuple[Column, ...]:

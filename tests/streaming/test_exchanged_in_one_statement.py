@@ -1,10 +1,9 @@
-"""Tables that exchange their names through one that no record shows: `RENAME TABLE a TO x, b TO a, x TO b`."""
+"""Tables that exchange names through one that no record shows: `RENAME TABLE a TO x, b TO a, x TO b`."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from schemaman.migration.policy import Policy
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
 from tests.support.memory_sink import MemorySink
-from tests.support.records import column, image
+from tests.support.records import Node, column, image
 
 COLUMNS = {"v": TEXT, "w": TEXT}
 
@@ -31,18 +30,20 @@ class Source:
         self.held[table] = other
         self.connector.change(self._tell("CREATE", table), table=table, ddl=f"CREATE TABLE {table} (id INT)")
 
-    def _tell(self, kind: str, table: str) -> dict[str, Any]:
+    def _tell(self, kind: str, table: str) -> Node:
         own = column(self.held[table], "VARCHAR", 2, length=9)
         return entry(kind, f'"shop"."{table}"', image(self._id(table), own, key=("id",)))
 
-    def _id(self, table: str) -> dict[str, Any]:
+    def _id(self, table: str) -> Node:
         if self.held[table] not in self.texts:
             return column("id", optional=False)
         return column("id", "VARCHAR", 12, optional=False, length=9)
 
     def retype_key(self, table: str) -> None:
         self.texts.add(self.held[table])
-        self.connector.change(self._tell("ALTER", table), table=table, ddl=f"ALTER TABLE {table} MODIFY id VARCHAR(9)")
+        self.connector.change(
+            self._tell("ALTER", table), table=table, ddl=f"ALTER TABLE {table} MODIFY id VARCHAR(9)"
+        )
 
     def exchange(self, one: str, other: str, between: str) -> None:
         """Debezium writes a record for each rename, all with one place; the first has no structure."""
@@ -50,7 +51,7 @@ class Source:
         self.connector.change(table=between, ddl=f"RENAME TABLE {one} TO {between}")
         at = self.connector.at
         for old, new in ((other, one), (between, other)):
-            told = {**self._tell("ALTER", new)}
+            told = self._tell("ALTER", new)
             self.connector.change(told, table=new, ddl=f"RENAME TABLE {old} TO {new}", pos=at)
 
     def write(self, table: str, id: int | str, value: str, op: str = "c") -> None:
@@ -67,7 +68,9 @@ class Source:
         assert (self.lake.withheld(), self.lake.stopped, self.lake.quiet) == ({}, set(), {})
         return {
             address.rpartition(".")[2].strip("`"): {
-                row["id"]: row.get("v") or row.get("w") for row in table.read() if not row["_row_deleted"]
+                row["id"]: str(row.get("v") or row.get("w"))
+                for row in table.read()
+                if not row["_row_deleted"]
             }
             for address, table in self.lake.tables.items()
             if table.live is not None
