@@ -28,7 +28,7 @@ from schemaman.migration.properties.table_record import DisplacedColumn, SplitCo
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import type_name
-from schemaman.migration.split_columns import list_text_parts
+from schemaman.migration.split_columns import list_former_parts, list_text_parts
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held, Shape, compare
@@ -120,7 +120,8 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
             typed = [name for name in names if not (name in splits and splits[name].holds)]
             newest = typed[-1] if typed else column
             types = {c.name: type_name(c.type) for c in table.live.schema.columns}
-            table.rows = [_unite(row, (*reversed(names), column), types) for row in table.rows]
+            united = tuple(dict.fromkeys(n for n in reversed(names) if n != column))
+            table.rows = [_unite(row, (*united, column), types) for row in table.rows]
             columns = tuple(
                 replace(c, name=column if c.name == newest else c.name)
                 for c in table.live.schema.columns
@@ -148,14 +149,16 @@ def _find_offset(began: str) -> tuple[str, int, int]:
 
 
 def _find_owners(sink: MemorySink, table: ComparedTable) -> dict[str, str]:
-    """The displaced column of a table beside which each column of texts is, where it is one of these."""
+    """The column whose values each part has, where the table records another name or a displaced one."""
     history = sink.store.history(table.source)
     if history is None:
         return {}
     displaced = {*read_displaced(table.live)}
     names = make_column_map(migration_source(history), table.live).names
     texts = list_text_parts(history, table.live)
-    return {text: names[id] for id, text in texts.items() if names.get(id) in displaced}
+    newest = {c.id: c.name for c in history.latest.schema.columns}
+    former = {n: newest[id] for n, id in list_former_parts(history, table.live).items() if id in newest}
+    return former | {text: names[id] for id, text in texts.items() if names.get(id) in displaced}
 
 
 def _unite(row: dict[str, Any], names: Sequence[str], types: Mapping[str, str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.column_map import make_column_map
 from schemaman.migration.plan import PreviousVersion
 from schemaman.migration.projection.column_names import spell_name
-from schemaman.migration.properties.stamped_version import find_version, format_began
+from schemaman.migration.properties.stamped_version import find_version, format_began, is_before
 from schemaman.migration.properties.table_record import SplitColumn, read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
@@ -21,6 +21,8 @@ from schemaman.migration.type_mapping import Names, list_common_types
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Numeric, widens
 
+TEXT, FORMER = "text", "former"
+"""What `SplitColumn.holds` says of columns that hold values of every version, or of none here."""
 _FIRST = 2
 """The number behind the name of the first column beside another one: `price__2`."""
 
@@ -118,7 +120,7 @@ def find_text_parts(
             name = spell_name(column.name, style) if is_present else kept[id]
             past = source.past[at]
             part = find_free_name(name, taken)
-            known[part] = SplitColumn(column.name, past.id, format_began(past.began), "text")
+            known[part] = SplitColumn(column.name, past.id, format_began(past.began), TEXT)
     return known if len(known) > before or not is_whole else None
 
 
@@ -143,12 +145,20 @@ def list_text_parts(history: TableHistory, lake: LakeTable) -> dict[int, str]:
 
 def _place_text_parts(history: TableHistory, splits: Mapping[str, SplitColumn]) -> dict[int, str]:
     """The columns of texts that splits record, by the id of the source's column."""
-    texts = {name: split for name, split in splits.items() if split.holds}
+    texts = {name: split for name, split in splits.items() if split.holds == TEXT}
     if not texts:
         return {}
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     parts = _place_parts(texts, incarnation, migration_source(history).past)
     return {id: name for _, id, name, _ in parts}
+
+
+def list_former_parts(history: TableHistory, lake: LakeTable) -> dict[str, int]:
+    """The columns with values from before the source table got its name; the id of the source's column."""
+    parts = {
+        name: split for name, split in read_record(lake.properties).split.items() if split.holds == FORMER
+    }
+    return {name: id for name, id in find_part_ids(history, parts).items() if name in lake.schema.names}
 
 
 def find_part_ids(history: TableHistory, parts: Mapping[str, SplitColumn]) -> dict[str, int]:
@@ -175,10 +185,14 @@ def _place_parts(
     incarnation: Sequence[SchemaVersion],
     past: Sequence[PreviousVersion],
 ) -> list[_Part]:
-    """The parts by where they begin; a part whose version is unknown here is left out."""
+    """The parts by where they begin; a part whose version is unknown here is left out.
+
+    One from before all versions is of a table that had another name then: it begins with the first.
+    """
     found: list[_Part] = []
     for name, split in splits.items():
-        at = find_version(past, split.version, split.began)
+        is_older = is_before(split.began, past)
+        at = 0 if is_older else find_version(past, split.version, split.began)
         column = None if at is None else incarnation[at].schema.column(split.column)
         if at is not None and column is not None and column.id is not None:
             found.append((at, column.id, name, split.column))

@@ -15,6 +15,7 @@ from schemaman.errors import Locked, RowsUnready, SchemamanError, StatementFaile
 from schemaman.history.versions import SchemaVersion, TableEvent, TableHistory
 from schemaman.migration.apply.lease import TargetLease
 from schemaman.migration.conditions import find_unmet_query
+from schemaman.migration.moved_parts import record_moved_parts
 from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.planner import make_plan
@@ -30,10 +31,12 @@ from schemaman.migration.properties.stamped_version import format_began
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.move_table import name_displaced, plan_move
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.row_columns import ORDER, add_row_columns
 from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.model.schema import TableId, TableSchema
@@ -423,7 +426,8 @@ class TableMover:
         followed = self._find_followed(updated, other)
         if followed is None or TARGETS.get(self.target.format).rename_table(address, to) is None:
             return ()
-        stamp, before = _make_stamp(followed), updated.properties
+        parts = record_moved_parts(_end_at(history, updated), updated, followed)
+        stamp, before = {**_make_stamp(followed), **parts}, updated.properties
         turn.require_held()
         stamped = self._stamp(updated, address, stamp)
         moved = self._move(followed, stamped, names, turn)
@@ -485,12 +489,24 @@ class TableMover:
         versions = tuple(v for v in history.versions if v.incarnation == incarnation)
         if not versions or read_record(lake.properties).version == versions[-1].id:
             return lake, ()
-        source = migration_source(replace(history, versions=versions))
-        source = add_row_columns(source) if ORDER in lake.schema.names else source
+        ended, has_rows = replace(history, versions=versions), ORDER in lake.schema.names
         target, name = TARGETS.get(self.target.format), self.target.name
+        done: tuple[str, ...] = ()
+        for _ in SPLIT_PLANS if self._is_automatic(history.table, "split-column") else ():
+            source = migration_source(split_columns(ended, lake))
+            planner = RecipePlanner(
+                add_row_columns(source) if has_rows else source, target, address, self.policy, name
+            )
+            split = plan_split(planner, ended, lake, has_rows=has_rows)
+            steps = () if split is None else self.apply(split)
+            done, lake = (*done, *steps), (self._inspect(address) or lake) if steps else lake
+        source = migration_source(split_columns(ended, lake))
+        source = add_row_columns(source) if has_rows else source
         plan = make_plan(source, lake, target, address, self.policy, target_name=name)
-        steps = () if plan.refusals or not plan.steps else self.apply(plan)
-        return self._inspect(address) or lake, steps
+        if not plan.refusals and not plan.steps:  # the version is another one for the source alone
+            return replace(lake, properties={**lake.properties, **_make_stamp(source)}), done
+        steps = () if plan.refusals else self.apply(plan)
+        return self._inspect(address) or lake, (*done, *steps)
 
     def _find_followed(self, lake: LakeTable, other: TableId) -> MigrationSource | None:
         """The version of a table under the new name of its source; None if its version is unknown."""
@@ -546,6 +562,13 @@ def _only_adds(before: TableSchema, after: TableSchema) -> bool:
     kept = {column.id: (column.name, column.type) for column in after.columns}
     own = {column.id: (column.name, column.type) for column in before.columns}
     return before.key == after.key and own.items() <= kept.items()
+
+
+def _end_at(history: TableHistory, lake: LakeTable) -> TableHistory:
+    """The history with the incarnation that a lake table holds as its newest."""
+    incarnation = find_incarnation(lake, history)
+    versions = tuple(v for v in history.versions if v.incarnation == incarnation)
+    return replace(history, versions=versions) if versions else history
 
 
 def _make_stamp(source: MigrationSource) -> dict[str, str]:

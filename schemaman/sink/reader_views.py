@@ -21,7 +21,7 @@ from schemaman.migration.row_columns import DELETED, OP, list_row_columns
 from schemaman.migration.settings import ViewSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import quote_table_name, split_table_name
-from schemaman.migration.split_columns import split_columns
+from schemaman.migration.split_columns import list_former_parts, split_columns
 from schemaman.migration.successor import name_successor_view
 from schemaman.migration.target import TARGETS, Executor, LakeTable, Target
 from schemaman.migration.type_mapping import list_common_types
@@ -225,8 +225,10 @@ def _list_splits(history: TableHistory, lake: LakeTable) -> Iterator[_GatheredCo
             if column.id is not None and part.id is not None:
                 ids.setdefault(column.id, {})[part.id] = None
     columns = {c.name: c for c in lake.schema.columns}
-    for parts in ids.values():
-        found = [columns[lake_names[id]] for id in parts if lake_names.get(id) in columns]
+    former = list_former_parts(history, lake)
+    for id, parts in ids.items():
+        earlier = [columns[name] for name, each in former.items() if each == id]
+        found = [*earlier, *(columns[lake_names[p]] for p in parts if lake_names.get(p) in columns)]
         gathered = _gather(found) if len(found) > 1 else None
         if gathered is not None:
             newest = found[-1].name

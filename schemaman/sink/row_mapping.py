@@ -30,7 +30,7 @@ from schemaman.migration.row_columns import (
     list_row_columns,
 )
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import list_text_parts
+from schemaman.migration.split_columns import list_former_parts, list_text_parts
 from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.shell import build_command
@@ -108,6 +108,7 @@ class RowMap:
     `settled_ends` are ended incarnations whose late rows a person left out.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
+    `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     """
 
     columns: tuple[Column, ...]
@@ -132,6 +133,7 @@ class RowMap:
     versions: range | None = None
     has_replica_identity: bool = False
     settled_ends: frozenset[int] = frozenset()
+    adds_texts: bool = False
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -213,8 +215,7 @@ def map_columns(
     texts = list_text_parts(recorded, live)
     names_by_version, siblings = _map_split_columns(recorded, history, column_map.names)
     of_texts = _find_parts(texts, names, names_by_version)
-    for text, parts in of_texts.items():
-        siblings |= {name: tuple(sorted({*parts, text} - {name})) for name in (*parts, text)}
+    siblings |= _list_siblings(texts, list_former_parts(recorded, live), names, names_by_version)
     proofs = _find_key_proofs(recorded) if proves_keys else {}
     return RowMap(
         columns,
@@ -279,6 +280,22 @@ def _find_parts(
         parts = {name for (_, each), name in by_version.items() if each == id}
         found[text] = frozenset(parts | ({names[id]} if id in names else set()))
     return found
+
+
+def _list_siblings(
+    texts: Mapping[int, str],
+    former: Mapping[str, int],
+    names: Mapping[int, str],
+    by_version: Mapping[tuple[int, int], str],
+) -> dict[str, tuple[str, ...]]:
+    """The other columns of the source's column, for each that has one of texts, or one with former values."""
+    parts: dict[int, set[str]] = {id: {text} for id, text in texts.items()}
+    for name, id in former.items():
+        parts.setdefault(id, set()).add(name)
+    for id, found in parts.items():
+        found |= {name for (_, each), name in by_version.items() if each == id}
+        found |= {names[id]} if id in names else set()
+    return {name: tuple(sorted(found - {name})) for found in parts.values() for name in found}
 
 
 def _find_key_proofs(history: TableHistory) -> dict[int, str]:

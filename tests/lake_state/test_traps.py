@@ -13,6 +13,7 @@ from tests.lake_state.compare import Shape, compare
 from tests.lake_state.fold import State, Table, fold
 from tests.lake_state.made_recordings import Made
 from tests.lake_state.recording import read
+from tests.lake_state.truth import list_renamed_tables
 from tests.support.checkout import CAPTURES
 
 REAL = CAPTURES / "postgres"
@@ -351,3 +352,10 @@ def test_names_that_were_misread_are_no_other_tables_or_columns() -> None:
         for r in stock.rows
     ]
     assert compare(stock, rows, Shape(types, ("SKU_",))) == []
+
+
+def test_the_names_of_statements_are_read_with_and_without_quotes() -> None:
+    assert list_renamed_tables("RENAME TABLE p.`Betten Belegung` TO p.belegung, `p`.`x.y` TO q.ä") == [
+        (("p", "Betten Belegung"), ("p", "belegung")),
+        (("p", "x.y"), ("q", "ä")),
+    ]

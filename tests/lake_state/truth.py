@@ -274,7 +274,7 @@ class MariaDbTruth(Truth):
         return self._numbers
 
     def _name_tables(self, statement: str, state: dict[int, Structure]) -> None:
-        for old, new in _renamed_tables(statement):
+        for old, new in list_renamed_tables(statement):
             found = next((t for t in state.values() if (t.space, t.name) == old), None)
             if found is not None:
                 state[found.id] = replace(found, space=new[0], name=new[1])
@@ -310,15 +310,16 @@ class MariaDbTruth(Truth):
         raise Unplaced(f"{event.place}: {called}")
 
 
-_NAME = r"(?:`[^`]+`|\w+)(?:\.(?:`[^`]+`|\w+))?"
+_PART = r"(?:`[^`]+`|\w+)"
+_NAME = rf"{_PART}(?:\.{_PART})?"
 
 
 def _qualified(name: str) -> tuple[str, str]:
-    space, _, table = name.replace("`", "").partition(".")
-    return space, table
+    parts = [part.strip("`") for part in re.findall(_PART, name)]
+    return parts[0], parts[1] if len(parts) > 1 else ""
 
 
-def _renamed_tables(statement: str) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+def list_renamed_tables(statement: str) -> list[tuple[tuple[str, str], tuple[str, str]]]:
     if found := re.match(r"RENAME TABLE (.*)", statement):
         pairs = re.findall(rf"({_NAME}) TO ({_NAME})", found[1])
         return [(_qualified(old), _qualified(new)) for old, new in pairs]
@@ -332,5 +333,6 @@ def _renamed_columns(statement: str, state: State) -> dict[tuple[int, str], str]
     if not altered:
         return {}
     table = next((t for t in state.values() if (t.space, t.name) == _qualified(altered[1])), None)
-    pairs = re.findall(r"(?:CHANGE COLUMN (\w+) (\w+))|(?:RENAME COLUMN (\w+) TO (\w+))", statement)
-    return {(table.id, a or c): b or d for a, b, c, d in pairs} if table else {}
+    change, rename = rf"CHANGE (?:COLUMN )?({_PART}) ({_PART})", rf"RENAME COLUMN ({_PART}) TO ({_PART})"
+    pairs = re.findall(rf"(?:{change})|(?:{rename})", statement)
+    return {(table.id, (a or c).strip("`")): (b or d).strip("`") for a, b, c, d in pairs} if table else {}

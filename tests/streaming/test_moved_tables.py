@@ -87,6 +87,15 @@ def test_a_renamed_table_takes_its_rows_along(source: Source) -> None:
     assert table.live.properties["schemaman.source"] == "srv.shop.c"
 
 
+def test_a_table_takes_its_rows_along_whose_last_version_left_the_lake_as_it_was(source: Source) -> None:
+    source.create("a", 1, 2)
+    longer = image(column("id", optional=False), column("v", "VARCHAR", 2, length=20), key=("id",))
+    for kind, table, ddl in (("ALTER", "a", "ALTER TABLE a MODIFY v"), ("ALTER", "b", "RENAME TABLE a TO b")):
+        source.connector.change(entry(kind, f'"shop"."{table}"', longer), table=table, ddl=ddl)
+    source.write("b", 2, "new", "u")
+    assert source.take() == {"b": {1: "a1", 2: "new"}}
+
+
 def test_two_tables_that_exchange_names_keep_their_rows(source: Source) -> None:
     source.create("a", 1)
     source.create("b", 2)

@@ -35,6 +35,15 @@ def find_version(versions: Sequence[PreviousVersion], id: str | None, began: str
     return found[0] if len(found) == 1 else None
 
 
+def is_before(began: str, versions: Sequence[PreviousVersion]) -> bool:
+    """Whether a place of the source's log is before all versions; false where places do not tell."""
+    try:
+        place, first = _rank_position(json.loads(began)), _rank_position(versions[0].began)
+    except (LookupError, TypeError, ValueError):  # as in `_find_version_around`
+        return False
+    return place[0] == first[0] and bool(place[1]) and place[1] < first[1]
+
+
 def refuse_stamp(source: MigrationSource, lake: LakeTable) -> Refusal | None:
     """Why nothing may be planned by the stamp that a table bears; None if it has none, or one that is known.
 

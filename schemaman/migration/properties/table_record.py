@@ -87,7 +87,8 @@ class SplitColumn:
 
     `column` is the source's name in the version of this id that began there: the first whose values it holds.
     `holds` is `text` for a column that has, as text, the values that the types of the other parts cannot
-    hold; then the version is the newest one of when it was added, and rows of every version use it.
+    hold; then the version is the newest one of when it was added, and rows of every version use it. `holds`
+    is `former` for a column with values from before the source table got its name: no version here shows it.
     `gathered`: the values of the parts before it are in this one, too, where they are exact (`yes`).
     `beside` is the part before it where that one has another name than `column`: a rename came with the type.
     """

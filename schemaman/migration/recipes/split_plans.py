@@ -24,7 +24,7 @@ from schemaman.migration.properties.table_record import SplitColumn, format_spli
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import find_new_split, find_text_parts, split_columns
+from schemaman.migration.split_columns import FORMER, TEXT, find_new_split, find_text_parts, split_columns
 from schemaman.migration.step_sequence import set_on_table
 from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column
@@ -100,11 +100,12 @@ def plan_gather(planner: RecipePlanner, history: TableHistory, lake: LakeTable) 
             continue
         part = types[parts[-1]]
         first = next((split.beside for split in mine.values() if split.beside), column)
-        former = [types[n] for n in (first, *parts[:-1]) if n in types]
+        older = [n for n, split in mine.items() if split.holds == FORMER and n != first]
+        former = [types[n] for n in (*older, first, *parts[:-1]) if n in types]
         former = [c for c in former if not explain_unconvertible(source, column, c.type, part.type)]
         if former:
             return planner.plan_gather_parts(
-                lake, part, former, [n for n, split in mine.items() if split.holds]
+                lake, part, former, [n for n, split in mine.items() if split.holds == TEXT]
             )
     return None
 

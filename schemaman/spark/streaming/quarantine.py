@@ -28,6 +28,7 @@ from schemaman.spark.streaming.row_staging import (
     OTHER_ROW,
     VALUE_LOST,
     WAITS_FOR_OLDER,
+    WAITS_FOR_TEXT,
 )
 from schemaman.spark.streaming.truncate import TRUNCATED
 from schemaman.spark.temp_view import create_view
@@ -43,7 +44,15 @@ NO_PREVIOUS_ROW = (
 )
 """The reason of a record that can be written once an older one has come."""
 
-WAITING_REASONS = (NO_PREVIOUS_ROW, WAITS_FOR_OLDER, VALUE_LOST, CAME_LATE, DELETE_WAITS, OTHER_ROW)
+WAITING_REASONS = (
+    NO_PREVIOUS_ROW,
+    WAITS_FOR_OLDER,
+    WAITS_FOR_TEXT,
+    VALUE_LOST,
+    CAME_LATE,
+    DELETE_WAITS,
+    OTHER_ROW,
+)
 """The reasons of records that wait for others to come or to go, so that they are tried with each batch."""
 
 UNKNOWN_TABLE = ""

@@ -35,7 +35,7 @@ from schemaman.sink.upsert import (
 )
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
-from schemaman.sink.values.values import UnfitColumn
+from schemaman.sink.values.values import BESIDE, UnfitColumn
 from schemaman.sink.written_rows import UnnamedRow
 from schemaman.spark.arrow_types import encode_key, explain_misfit, fits_all, make_batch
 from schemaman.spark.record_columns import COLUMNS, RAW, read_records
@@ -104,6 +104,10 @@ VALUE_LOST = (
 WAITS_FOR_OLDER = (
     "a value was not sent because it did not change, and an older record of the row, which may have "
     "it, is in quarantine: this record waits for that one"
+)
+WAITS_FOR_TEXT = (
+    "an older record of the row has a value that only a text holds: both are written once the table has the "
+    "column for it"
 )
 CAME_LATE = (
     "it arrived after a newer record of its row, and has a value of a dropped column, or of a column "
@@ -276,6 +280,7 @@ class ChangeFolder:
         since: object = None  # that of the newest one before the first that does not
         cut = False  # whether it waits behind others that do not
         unread: dict[TopicOffset, int] = {}  # of those that lack a value: see `ChangeMapper`
+        needs_text = False  # whether one before is read again, and would come late behind newer ones
         for record in records:
             reason, change = record["reason"], _unpickle_change(record)
             at = record["unread"]
@@ -288,7 +293,10 @@ class ChangeFolder:
             is_behind = change is not None and change.claim == "alone" and behind is not None
             if change is not None and (is_behind or (good and not self._is_confirmed(change, good[-1]))):
                 reason, change = OTHER_ROW, None
+            if needs_text and change is not None:
+                reason, change = WAITS_FOR_TEXT, None
             if change is None:
+                needs_text |= self._is_read_again(reason)
                 if reason != WAITING:
                     lost = {helpers.reason: reason, helpers.places: [_select_key(record)]}
                     yield from ({**lost, **name} for name in _list_names(record, helpers) or ({},))
@@ -306,6 +314,10 @@ class ChangeFolder:
             yield from self._fold_changes(good, helpers, since, _format_span(good[0].record, unread))
         else:
             yield dict(good[-1].values) | {helpers.places: [_make_key(good[-1].record)]}
+
+    def _is_read_again(self, reason: object) -> bool:
+        """Whether a record that has values of dropped columns is read again with this batch."""
+        return self.to.adds_texts and bool(self.to.dropped) and str(reason).endswith(BESIDE)
 
     def _is_confirmed(self, change: LakeChange, before: LakeChange) -> bool:
         """Whether the change before confirms what one with an uncertain key claims of its row."""

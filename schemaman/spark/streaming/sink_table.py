@@ -40,7 +40,7 @@ class Ready:
     versions whose key the table gets after the rows with its present key are written. `keeps_both`: the table
     has both columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`.
     `place`: the table and the versions whose rows it takes; None for all rows of the source. `waiting` is a
-    plan that a person may approve while rows are written.
+    plan that a person may approve while rows are written. `adds_texts`: see `RowMap`.
     """
 
     lake: LakeTable
@@ -53,6 +53,7 @@ class Ready:
     proves_keys: bool = False
     place: RowPlace | None = None
     waiting: Plan | None = None
+    adds_texts: bool = False
 
     def redirect(self, sink_table: SinkTable) -> SinkTable:
         """The lake table that takes the rows: that of the source, or its successor."""
@@ -70,6 +71,7 @@ class Ready:
         joined = self.join_renames(history)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
         found = map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
+        found = replace(found, adds_texts=self.adds_texts)
         if self.place is None or (not self.place.first and self.place.until is None):
             return found
         until = history.latest.number + 1 if self.place.until is None else self.place.until

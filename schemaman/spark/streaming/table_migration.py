@@ -206,6 +206,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
         notes=tuple(dict.fromkeys(state.notes)),
         drops=state.drops,
         later=ready.later | later,
+        adds_texts=state.source.splits_columns and not state.rows.unfit,
         place=replace(state.place, table=LakeTableAt(state.context.sink_table.lake_table, ready.lake)),
     )
 

@@ -1,0 +1,131 @@
+"""Tables with columns of another type beside others, which then get another name: a row has one value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from schemaman.migration.policy import Policy
+from schemaman.migration.row_columns import list_row_columns
+from schemaman.store.sql.store import SqlStore
+from tests.cases.connector import INT, TEXT, Connector, entry
+from tests.support.memory_sink import MemorySink
+from tests.support.records import Node, column, image, node
+
+DAY = node("int32", "io.debezium.time.Date", version=1)
+DAYS = ("DATE", 91)
+TEXTS = ("VARCHAR", 12)
+NUMBERS = ("INT", 4)
+NODES = {"DATE": DAY, "VARCHAR": TEXT, "INT": INT}
+
+
+@dataclass
+class Source:
+    """A server whose tables have `id` and other columns, each with its type."""
+
+    lake: MemorySink
+    connector: Connector = field(default_factory=lambda: Connector("mysql"))
+    types: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict)
+
+    def _image(self, table: str) -> Node:
+        columns = [column(n, *each, length=10) for n, each in self.types[table].items()]
+        return image(column("id", optional=False), *columns, key=("id",))
+
+    def create(self, table: str, **types: tuple[str, int]) -> None:
+        self.types[table] = types
+        told = entry("CREATE", f'"shop"."{table}"', self._image(table))
+        self.connector.change(told, table=table, ddl=f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+
+    def alter(self, table: str, ddl: str, **types: tuple[str, int]) -> None:
+        self.types[table] = types
+        told = entry("ALTER", f'"shop"."{table}"', self._image(table))
+        self.connector.change(told, table=table, ddl=f"ALTER TABLE {table} {ddl}")
+
+    def rename(self, old: str, new: str) -> None:
+        self.types[new] = self.types.pop(old)
+        told = entry("ALTER", f'"shop"."{new}"', self._image(new))
+        self.connector.change(told, table=new, ddl=f"RENAME TABLE {old} TO {new}")
+
+    def write(self, table: str, op: str = "c", **values: Any) -> None:
+        columns = {"id": INT} | {name: NODES[each[0]] for name, each in self.types[table].items()}
+        record = self.connector.row(columns, table=table, values={"id": 1, **values}, op=op)
+        key = {**json.loads(record.key or b""), "payload": {"id": values.get("id", 1)}}
+        self.connector.records[-1] = replace(record, key=json.dumps(key).encode())
+
+    def take(self, size: int = 1) -> dict[str, list[dict[str, Any]]]:
+        """The values of each row of each lake table, without NULLs and row columns."""
+        records = self.connector.records
+        for start in range(0, len(records), size):
+            self.lake.take(records[start : start + size])
+        assert (self.lake.withheld(), self.lake.stopped, self.lake.quiet) == ({}, set(), {})
+        own = {c.name for c in list_row_columns(("id",))}
+        return {
+            address.rpartition(".")[2].strip("`"): [
+                {n: v for n, v in row.items() if v is not None and n not in own} for row in table.read()
+            ]
+            for address, table in self.lake.tables.items()
+            if table.live is not None
+        }
+
+
+@pytest.fixture(params=["iceberg"])
+def source(store: SqlStore, request: pytest.FixtureRequest) -> Source:
+    policy = Policy(profile="autopilot")
+    return Source(MemorySink(store, lambda _: None, request.param, policy, lambda _: False))
+
+
+def _split_table(source: Source, *, between: bool) -> None:
+    source.create("a", d=DAYS)
+    source.write("a", d=19000)
+    source.alter("a", "MODIFY d VARCHAR(10)", d=TEXTS)
+    if between:
+        source.write("a", id=2, d="2022-01-08")
+    if between:
+        source.alter("a", "ADD n INT", d=TEXTS, n=NUMBERS)
+
+
+@pytest.mark.parametrize("between", [False, True], ids=["at once", "after a version"])
+@pytest.mark.parametrize("size", [1, 99])
+def test_a_row_of_a_renamed_table_has_one_value_of_a_split_column(
+    source: Source, size: int, between: bool
+) -> None:
+    _split_table(source, between=between)
+    source.rename("a", "b")
+    if size == 1:
+        source.write("b", "u", d="2022-01-09")
+    source.alter("b", "ADD m INT", **source.types["b"], m=NUMBERS)
+    source.write("b", "u", d="2022-01-10")
+    ((row, *_),) = source.take(size).values()
+    assert [v for n, v in row.items() if n in ("d", "d__2")] == ["2022-01-10"]
+
+
+def test_a_row_has_one_value_where_the_column_was_renamed_before_its_table(source: Source) -> None:
+    _split_table(source, between=True)
+    source.alter("a", "CHANGE d e VARCHAR(10)", e=TEXTS, n=NUMBERS)
+    source.write("a", id=3, e="x", n=1)
+    source.rename("a", "b")
+    source.write("b", "u", e="y", n=1)
+    assert source.take()["b"][0] == {"id": 1, "e": "y", "n": 1}
+
+
+def test_a_column_that_is_split_again_under_another_name_of_its_table_has_one_value(source: Source) -> None:
+    _split_table(source, between=True)
+    source.rename("a", "b")
+    source.write("b", "u", d="2022-01-09", n=1)
+    source.alter("b", "MODIFY d INT", d=NUMBERS, n=NUMBERS)
+    source.write("b", "u", d=5, n=1)
+    source.rename("b", "c")
+    source.write("c", "u", d=6, n=1)
+    rows = source.take()["c"]
+    assert rows[0] == {"id": 1, "d__3": 6, "n": 1}
+
+
+def test_a_row_that_was_not_written_since_keeps_its_value(source: Source) -> None:
+    _split_table(source, between=False)
+    source.rename("a", "b")
+    source.write("b", id=2, d="2022-01-09")
+    assert source.take() == {"b": [{"id": 1, "d": date(2022, 1, 8)}, {"id": 2, "d__2": "2022-01-09"}]}
