@@ -67,10 +67,10 @@ def list_previous_names(history: TableHistory) -> tuple[str, ...]:
     """
     end = find_end(history, history.latest.incarnation)
     aliases = (a for a in history.aliases if a.kind == "table")
-    return tuple(a.name for a in aliases if end is None or a.until is None or _is_older(a.until, end.at))
+    return tuple(a.name for a in aliases if end is None or a.until is None or is_older(a.until, end.at))
 
 
-def _is_older(one: Coordinates, other: Coordinates) -> bool:
+def is_older(one: Coordinates, other: Coordinates) -> bool:
     """Whether coordinates are surely or perhaps from before others; those of one record are not."""
     if one.position.kind != other.position.kind:
         return True

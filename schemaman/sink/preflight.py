@@ -34,7 +34,7 @@ from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.column_mapping import find_incarnation
-from schemaman.sink.ended_incarnations import list_previous_names
+from schemaman.sink.ended_incarnations import is_older, list_previous_names
 from schemaman.sink.stale_rows import StaleRowCheck, StaleRows
 from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
@@ -259,8 +259,9 @@ def _find_rename(history: TableHistory, new: TableId, before: TableEvent | None)
     """Find the last rename of a table to another name, before another event; None if there was none."""
     found = [e for e in history.events if e.kind == "renamed" and e.other == new]
     if before is not None and before.at.position.kind != "none":
-        kind, rank = before.at.position.kind, before.at.position.rank
-        found = [e for e in found if e.at.position.kind == kind and e.at.position.rank < rank]
+        kind = before.at.position.kind
+        # the renames of one statement have one position
+        found = [e for e in found if e.at.position.kind == kind and is_older(e.at, before.at)]
     return found[-1] if found else None
 
 
