@@ -15,7 +15,7 @@ from schemaman.compat.avro.schema import InvalidAvroSchema, parse_schema
 from schemaman.compat.avro.schema_text import format_schema, normalize_schema
 from tests.jvm.test_avro_resolution import JARS, PUBLISHED, TEXTS
 from tests.support.avro_schemas import SchemaMaker
-from tests.support.checkout import PROOF
+from tests.support.checkout import CAPTURES, PROOF
 
 COUNT = 30_000 if PROOF else 3_000
 WORDS = ("", "a doc", 'quoted "x" \\ /', "tab\tline\nbell\x07\x1f\x7f", "Größe 数 \U0001f600")
@@ -116,6 +116,13 @@ def test_the_text_of_every_published_and_every_odd_schema_is_that_of_java() -> N
     texts = [*(json.dumps(schema) for file in files for schema in file["schemas"]), *TEXTS.values()]
     assert [write(text) for text in texts] == ask_java(texts)
     assert len(texts) > 200
+
+
+def test_the_text_of_every_recorded_schema_is_that_of_java() -> None:
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in CAPTURES.glob("*/*/registry.json"))
+    texts = sorted({each["schema"] for schemas in found for each in schemas if not each["references"]})
+    assert [write(text) for text in texts] == ask_java(texts)
+    assert len(texts) > 100
 
 
 def test_a_normal_text_is_one_for_equal_meanings_and_keeps_the_text() -> None:
