@@ -96,7 +96,7 @@ def test_no_package_names_a_module_above_it_in_a_text():
         if not str(argument.value).startswith(".".join((*path.relative_to(ROOT).parent.parts[:3], "")))
         or path.parent == ROOT / "schemaman"
     }
-    # The store loads the fold only when it writes, a workspace the search of a counterexample when it judges.
-    below = {"schemaman/store/folding.py", "schemaman/api/workspace.py"}
+    # The store loads the fold only when it writes.
+    below = {"schemaman/store/folding.py"}
     assert named == {"schemaman/__init__.py", *below}
     assert Port[Callable[[object, str], str]]("render a report").load() is render
