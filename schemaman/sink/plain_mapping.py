@@ -99,6 +99,7 @@ def _map_column(
         or lake_name in to.siblings
         or lake_name in to.texts
         or lake_name in to.rounded
+        or lake_name in to.ambiguous
         or lake_name in columns
     )
     if is_special:

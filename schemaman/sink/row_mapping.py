@@ -43,6 +43,7 @@ from schemaman.sink.uncertain_keys import Claim, is_key_made_up, read_sent_key
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_text, fit_value
+from schemaman.sink.values.to_lake_options import has_assigned_meaning
 from schemaman.sink.values.values import BESIDE, UnfitColumn, UnfitValue
 from schemaman.sink.written_rows import UnnamedRow
 
@@ -108,6 +109,7 @@ class RowMap:
     `settled_ends` are ended incarnations whose late rows a person left out.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
+    `ambiguous` are columns in which versions of the source mean different values by the same one.
     `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     """
 
@@ -134,6 +136,7 @@ class RowMap:
     has_replica_identity: bool = False
     settled_ends: frozenset[int] = frozenset()
     adds_texts: bool = False
+    ambiguous: frozenset[str] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -239,7 +242,26 @@ def map_columns(
         recorded.has_ended,
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
+        ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
     )
+
+
+def _find_ambiguous(
+    history: TableHistory,
+    types: Mapping[str, Type],
+    names: Mapping[int, str],
+    by_version: Mapping[tuple[int, int], str],
+) -> frozenset[str]:
+    """The columns of the lake in which a value means one thing by some versions, and another by others."""
+    meanings: dict[str, set[bool]] = {}
+    for version in history.versions:
+        for column in version.schema.columns:
+            id = column.id or 0
+            name = by_version.get((version.number, id)) or names.get(id, "")
+            if name in types:
+                meaning = has_assigned_meaning(column.type, types[name])
+                meanings.setdefault(name, set()).add(meaning)
+    return frozenset(name for name, found in meanings.items() if len(found) > 1)
 
 
 def _list_key_parts(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> frozenset[str]:
@@ -662,7 +684,8 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
             return UnfitColumn(name, str(reason))
         source = column.type if renaming is None else renaming.type
         assert lake_type is not None
-        fitted = fit_value(value, source, lake_type, name, rounded=lake_name in to.rounded)
+        is_rounded, has_meanings = lake_name in to.rounded, lake_name in to.ambiguous
+        fitted = fit_value(value, source, lake_type, name, rounded=is_rounded, has_meanings=has_meanings)
         if isinstance(fitted, UnfitColumn):
             if lake_name in to.key or not fitted.reason.endswith(BESIDE):
                 return replace(fitted, reason=fitted.reason.removesuffix(BESIDE))

@@ -140,3 +140,22 @@ def test_a_table_goes_on_after_each_change_of_a_type_and_has_each_value_once(
             if len(there) != 1 or not _is_same(told, there[0]):
                 lost.append(f"{old} -> {new_types[name]}: told {told!r}, there {there!r}")
     assert not lost, "\n".join(lost)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_value_of_another_meaning_goes_beside_the_column_in_one_batch(store: SqlStore, format: str) -> None:
+    seen, opens = node("int64", "io.debezium.time.Timestamp"), node("int64", "io.debezium.time.MicroTime")
+    before = {"id": INT, "seen": seen, "opens": opens}
+    after = {"id": INT, "seen": TYPES["timestamp"][0], "opens": node("int64")}
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    sink.take([
+        row_event(before, "c", {"id": 1, "seen": 1710028800000, "opens": 60_000_000}, offset=1),
+        row_event(after, "c", {"id": 2, "seen": "2024-03-10T00:00:00Z", "opens": 9}, offset=2),
+    ])  # fmt: skip
+    assert sink.withheld() == {}
+    (lake,) = sink.lake()
+    rows = [[row[name] for name in ("seen", "seen__2", "opens", "opens__2")] for row in lake.rows]
+    assert sorted(rows, key=str) == [
+        [None, "2024-03-10T00:00:00", None, "00:01:00"],
+        [MIDNIGHT.replace(tzinfo=UTC), None, 9, None],
+    ]

@@ -31,7 +31,7 @@ from schemaman.model.types import (
     Type,
 )
 from schemaman.sink.values import decimals as numbers
-from schemaman.sink.values.to_lake_options import choose_converter, fit_nearest
+from schemaman.sink.values.to_lake_options import choose_converter, fit_nearest, has_assigned_meaning
 from schemaman.sink.values.values import (
     BESIDE,
     EXACT,
@@ -91,18 +91,30 @@ def make_fitter(source: Type, lake: Type) -> Convert:
 
 
 def fit_value(
-    value: Value, source: Type, lake: Type, column: str, *, rounded: bool = False
+    value: Value,
+    source: Type,
+    lake: Type,
+    column: str,
+    *,
+    rounded: bool = False,
+    has_meanings: bool = False,
 ) -> Value | UnfitColumn:
     """Convert one value to a lake's type, or return why it does not fit; None stays None.
 
-    `rounded`: a person accepted that a floating-point type has the nearest number. The reason ends with
-    `BESIDE` if a text holds the value.
+    `rounded`: a person accepted that a floating-point type has the nearest number. `has_meanings`: versions
+    of the column mean different values by the same one of the lake, so that none is assumed. The reason ends
+    with `BESIDE` if a text holds the value.
     """
     if value is None:
         return None
     try:
         if rounded and isinstance(lake, Floating):
             return fit_nearest(value, lake.bits)
+        if has_meanings and has_assigned_meaning(source, lake):
+            raise UnfitValue(
+                f"{abbreviate_value(value)} is a {format_type(source)}, and the lake's {format_type(lake)} "
+                "has values that mean something else"
+            )
         return make_cached_fitter(source, lake)(value)
     except MissingField as reason:
         return UnfitColumn(column, str(reason))

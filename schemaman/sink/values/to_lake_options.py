@@ -70,6 +70,25 @@ def choose_converter(source: Type, lake: Type) -> Convert | None:
             return None
 
 
+def has_assigned_meaning(source: Type, lake: Type) -> bool:
+    """Whether a lake's type has values of a source's only by a meaning that a setting gave it.
+
+    A local time as if it were UTC, a time of day as microseconds, a geometry without its reference system:
+    to a column with other values, too, such a value would be one of theirs.
+    """
+    match source, lake:
+        case Array(element), Array(there):
+            return has_assigned_meaning(element, there)
+        case Map(key, value), Map(there_key, there_value):
+            return has_assigned_meaning(key, there_key) or has_assigned_meaning(value, there_value)
+        case Struct(fields), Struct(there_fields):
+            types = {f.name.lower(): f.type for f in there_fields}
+            pairs = ((f.type, types[f.name.lower()]) for f in fields if f.name.lower() in types)
+            return any(has_assigned_meaning(own, there) for own, there in pairs)
+        case _:
+            return choose_converter(source, lake) in (_assume_utc, _fit_microseconds, _fit_geometry)
+
+
 def format_json(value: object) -> Value:
     """Format a nested value as JSON: numbers with all digits, bytes as hexadecimal text, times as text."""
     return _format_json(value)
