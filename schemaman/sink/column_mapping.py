@@ -22,12 +22,13 @@ def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     same = [(incarnation, previous) for incarnation, previous in pasts if previous.has_id(stamp)]
     exact = {incarnation for incarnation, previous in same if format_began(previous.began) == began}
     found = exact or {incarnation for incarnation, _ in same}
-    is_own = record.source == str(history.table)
-    if len(found) > 1 or (found and is_own and not exact):
+    # A table that came by a rename which was read late may lack rows of its former name, which is stated.
+    is_placed = record.source == str(history.table) and all(a.kind != "table" for a in history.aliases)
+    if len(found) > 1 or (found and is_placed and not exact):
         # A structure that was read late moves the beginning of a version, but not behind what was of it.
         # Tables of one structure share their ids, and a version in the midst of a run of records has lost
         # the one that its rows gave it: the place of an own stamp tells more than its id.
         around = find_version_around([previous for _, previous in pasts], began)
-        if around is not None and (is_own or pasts[around][1].has_id(stamp)):
+        if around is not None and (is_placed or pasts[around][1].has_id(stamp)):
             found = {pasts[around][0]}
     return found.pop() if len(found) == 1 else None
