@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemaman.history.versions import TableHistory
-from schemaman.migration.properties.stamped_version import find_version, format_began
+from schemaman.migration.properties.stamped_version import find_version_around, format_began
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
@@ -19,14 +19,16 @@ def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
     ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
     pasts = [*ended, *mine]
-    there = [
-        (incarnation, format_began(previous.began) == began)
-        for incarnation, previous in pasts
-        if previous.has_id(stamp)
-    ]
-    exact = {incarnation for incarnation, same in there if same} or {incarnation for incarnation, _ in there}
-    if len(exact) > 1:
+    same = [(incarnation, previous) for incarnation, previous in pasts if previous.has_id(stamp)]
+    exact = {incarnation for incarnation, previous in same if format_began(previous.began) == began}
+    found = exact or {incarnation for incarnation, _ in same}
+    # A table that came by a rename which was read late may lack rows of its former name, which is stated.
+    is_placed = record.source == str(history.table) and all(a.kind != "table" for a in history.aliases)
+    if len(found) > 1 or (found and is_placed and not exact):
         # A structure that was read late moves the beginning of a version, but not behind what was of it.
-        around = find_version([previous for _, previous in pasts], stamp, began)
-        exact = set() if around is None else {pasts[around][0]}
-    return exact.pop() if exact else None
+        # Tables of one structure share their ids, and a version in the midst of a run of records has lost
+        # the one that its rows gave it: the place of an own stamp tells more than its id.
+        around = find_version_around([previous for _, previous in pasts], began)
+        if around is not None and (is_placed or pasts[around][1].has_id(stamp)):
+            found = {pasts[around][0]}
+    return found.pop() if len(found) == 1 else None

@@ -706,3 +706,22 @@ def test_two_tables_of_one_name_and_structure_are_two_also_if_their_statements_c
     for table in source.lake.lake():
         assert len(_read(table.rows)) < 2
     assert all(source.lake.withheld().values())
+
+
+def test_a_table_of_rows_ahead_of_their_statements_makes_room_for_later_ones_of_its_name(
+    source: Source,
+) -> None:
+    """Its version was read from a row, and the statements of three tables of one structure came later."""
+    for number in range(3):
+        source.create("t", number, 10 + number)
+        source.drop("t")
+    source.create("t", 9)
+    told = [record for record in source.connector.records if record.topic == "srv"]
+    rows = [record for record in source.connector.records if record.topic != "srv"]
+    for records in (told[:2], rows[:3], told[2:], rows[3:]):
+        source.lake.take(records)
+    found = {table.live.name: _read(table.read()) for table in source.lake.tables.values() if table.live}
+    assert sorted(map(sorted, found.values())) == [[0, 10], [1], [2, 12], [9]]
+    ((place, reason),) = source.lake.withheld().items()
+    assert place == ("srv.shop.t", 0, 3)
+    assert "no lake table surely takes its rows" in reason

@@ -39,7 +39,7 @@ def is_before(began: str, versions: Sequence[PreviousVersion]) -> bool:
     """Whether a place of the source's log is before all versions; false where places do not tell."""
     try:
         place, first = _rank_position(json.loads(began)), _rank_position(versions[0].began)
-    except (LookupError, TypeError, ValueError):  # as in `_find_version_around`
+    except (LookupError, TypeError, ValueError):  # as in `find_version_around`
         return False
     return place[0] == first[0] and bool(place[1]) and place[1] < first[1]
 
@@ -114,11 +114,11 @@ def _match_versions(versions: Sequence[PreviousVersion], id: str | None, began: 
     if exact or len(same) < 2:
         return exact[-1:] or same or here
     # It moves no beginning behind what was of that version already.
-    around = _find_version_around(versions, began)
+    around = find_version_around(versions, began)
     return [around] if around in same else same
 
 
-def _find_version_around(versions: Sequence[PreviousVersion], began: str | None) -> int | None:
+def find_version_around(versions: Sequence[PreviousVersion], began: str | None) -> int | None:
     """The version in whose time a place of the source's log stands; None where places do not tell."""
     try:
         rank, ranks = (
