@@ -271,6 +271,8 @@ def _is_number(value: object) -> TypeGuard[int | Decimal]:
 
 
 def _number(told: Cell, there: object, type: str) -> bool:
+    if isinstance(told, bool):  # a BIT(1) that became a number at the source: its old values are 0 and 1
+        return _is_number(there) and int(told) == there
     return _is_number(told) and _is_number(there) and Decimal(told) == Decimal(there)
 
 
@@ -340,6 +342,10 @@ def _text(told: Cell, there: object, type: str) -> bool:
                 return False
         case timedelta():
             return _clock(there) == told or _span(there) == told
+        case datetime():
+            return _moment_of(there) == told
+        case date():
+            return there == told.isoformat()
         case dict() | tuple():
             return _is_document(told, _parse(there))
         case Beyond():
@@ -378,6 +384,14 @@ def _float(text: str) -> float | None:
     """The number that a text spells, if it spells one."""
     try:
         return float(text)
+    except ValueError:
+        return None
+
+
+def _moment_of(text: str) -> datetime | None:
+    """The moment that a text spells; one without a zone is equal to none that has one."""
+    try:
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 

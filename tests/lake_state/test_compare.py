@@ -328,6 +328,12 @@ def test_what_nobody_told_is_no_null() -> None:
         (timedelta(hours=1), "01:00:00.000001", "STRING", False),
         (date(2024, 1, 1), datetime(2024, 1, 1), "TIMESTAMP_NTZ", True),  # noqa: DTZ001
         (date(2024, 1, 1), datetime(2024, 1, 1), "DATE", False),  # noqa: DTZ001
+        (date(2024, 1, 1), "2024-01-01", "STRING", True),
+        (date(2024, 1, 1), "2024-01-01T00:00:00", "STRING", False),
+        (datetime(2024, 1, 1, 7), "2024-01-01T07:00:00", "STRING", True),  # noqa: DTZ001
+        (datetime(2024, 1, 1, 7), "2024-01-01T07:00:00Z", "STRING", False),  # noqa: DTZ001
+        (True, 1, "TINYINT", True),
+        (True, 0, "TINYINT", False),
         (float("nan"), float("nan"), "DOUBLE", True),
         (0.1, Decimal("0.1"), "DECIMAL(2,1)", False),
         (2**53 + 1, float(2**53), "DOUBLE", False),
