@@ -6,7 +6,7 @@ person may overrule a check, the plan needs an approval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -187,14 +187,15 @@ class Preflight:
         Raises:
             StatementFailed: the lake cannot be read.
         """
-        names = set(list_previous_names(history))
+        # The newest name comes last, and is tried first.
+        names = dict.fromkeys(list_previous_names(history))
         if not names:
             return None
         known = {str(table): table for table in self.store.tables()}
-        todo: list[tuple[TableId, TableId, TableEvent | None]] = [
-            (known[name], history.table, None) for name in names if name in known
-        ]
-        todo += self._find_by_passed_names(names - known.keys())
+        passed = self._find_by_passed_names(names.keys() - known.keys())
+        todo: list[tuple[TableId, TableId, TableEvent | None]] = []
+        for name in names:
+            todo += [(known[name], history.table, None)] if name in known else passed.get(name, ())
         seen = {history.table}
         inspect = partial(self.executor.inspect, format=format)
         while todo:
@@ -218,17 +219,21 @@ class Preflight:
                             # the newest rows are in the last successor of this incarnation
                             newest = own[-1] if own else tables[0]
                             return PreviousTable(previous, newest.address, newest.lake)
-            earlier = {a.name for a in recorded.aliases if a.kind == "table"}
+            earlier = dict.fromkeys(a.name for a in recorded.aliases if a.kind == "table")
             todo += [(known[name], previous, end) for name in earlier if name in known]
         return None
 
-    def _find_by_passed_names(self, names: Collection[str]) -> list[tuple[TableId, TableId, None]]:
-        """The tables that the source renamed to one of these names, under which no record came."""
-        if not names:
-            return []
-        histories = filter(None, map(self.store.history, self.store.tables()))
-        events = ((h.table, e.other) for h in histories for e in h.events if e.kind == "renamed")
-        return [(table, other, None) for table, other in events if other and str(other) in names]
+    def _find_by_passed_names(
+        self, names: Collection[str]
+    ) -> Mapping[str, Sequence[tuple[TableId, TableId, None]]]:
+        """The tables that the source renamed to each of these names, under which no record came."""
+        found: dict[str, list[tuple[TableId, TableId, None]]] = {}
+        if names:
+            for history in filter(None, map(self.store.history, self.store.tables())):
+                for event in history.events:
+                    if event.kind == "renamed" and event.other and str(event.other) in names:
+                        found.setdefault(str(event.other), []).append((history.table, event.other, None))
+        return found
 
     def list_addresses(self, address: str, format: str) -> tuple[str, ...]:
         """The address of a lake table, and those of tables that made room for it."""
