@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from schemaman.api import sources as command
+from schemaman.api import local_reading
 from schemaman.debezium.records import Record
+from schemaman.ingest.chunks import read_chunks
 from schemaman.ingest.ingest import ingest
 from schemaman.ingest.line_batches import RowBatch
 from schemaman.io import kafka
@@ -94,7 +95,7 @@ def amid(monkeypatch: pytest.MonkeyPatch) -> Amid:
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Reading in small chunks into a store of its own, with next to nothing fetched ahead."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "ingest_records", partial(ingest, size=SIZE))
+    monkeypatch.setattr(local_reading, "read_chunks", partial(read_chunks, size=SIZE))
     Path("slowly").write_text("queued.max.messages.kbytes=1\nfetch.message.max.bytes=1000\n")
     return ["--registry", str(CAPTURES / RUN / "registry.json"), "--kafka-config", "slowly"]
 
