@@ -24,7 +24,7 @@ OUTBOX = "outbox"
 
 _OUTBOX_TOPIC = "outbox.event."
 
-SOURCE, _SPACED_SOURCE = b'"source":{', b'"source": {'
+SOURCE, SPACED_SOURCE = b'"source":{', b'"source": {'
 _ENVELOPE_KEYS = frozenset({"connector", "op", "ddl", "tableChanges"})
 """Keys in a source block or beside it, of which an envelope has one; a column may be named `source`, too."""
 _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
@@ -155,7 +155,7 @@ def read_payload_after(data: bytes, size: int) -> tuple[object] | None:
 def find_source(data: bytes, start: int) -> int:
     """Find the last source block behind an index, as JsonConverter writes it or with a space; -1 for none."""
     at = data.rfind(SOURCE, start)
-    return at if at >= 0 else data.rfind(_SPACED_SOURCE, start)
+    return at if at >= 0 else data.rfind(SPACED_SOURCE, start)
 
 
 def read_tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Protocol
 
-from schemaman.debezium.raw_record import SOURCE
+from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Record
 from schemaman.ingest.block_lines import BlockLines
 from schemaman.ingest.column_matching import MatchColumns, match_columns_of
@@ -475,13 +475,16 @@ def _match_value(
     """
     prefix, size = form.prefix, form.size
     match_first, take_texts = outline.match, outline.texts
-    match_end = _match_end(SOURCE, form.outlines, outline, shape, proof)
-    offsets = count(offset)
+    source = outline.source
+    match_end = _match_end(source, form.outlines, outline, shape, proof)
+    offsets, is_spaced = count(offset), source == SPACED_SOURCE
 
     def match(block: bytes, start: int, end: int) -> Matched | None:
         if not block.startswith(prefix, start):
             return None
-        at = block.find(SOURCE, start + size, end)
+        if is_spaced and block.find(SOURCE, start + size, end) >= 0:  # see `find_source`
+            return None
+        at = block.find(source, start + size, end)
         found = None if at < 0 else match_first(block, at, end)
         if found is not None:
             return next(offsets), take_texts(found)

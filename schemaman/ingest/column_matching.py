@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice, repeat
 from operator import ge
 
+from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.ingest.probe import ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 
@@ -35,6 +36,9 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
             starts = list(map(bytes.find, values[:count], repeat(opening), repeat(size)))  # type: ignore[arg-type]
             if -1 in starts:
                 del starts[starts.index(-1) :]
+            if outline.source == SPACED_SOURCE:  # see `find_source`
+                others = list(map(bytes.find, values[: len(starts)], repeat(SOURCE), repeat(size)))  # type: ignore[arg-type]
+                del starts[_count_true([at < 0 for at in others]) :]
             found = list(map(match_tail, values, starts))  # type: ignore[arg-type]
         except TypeError:  # a null among the bytes
             return 0, ()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import methodcaller
 
+from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Order
 
 Texts = bytes | tuple[bytes, ...]
@@ -87,6 +88,7 @@ class Outline:
     texts of the position from a match, most significant first. `layout` is equal for outlines with comparable
     texts; None if positions have to be parsed. `shapes` maps the proof of a key to the shape of the run.
     `match_quoted` matches a tail in a JSON string, from an index of some bytes to another one.
+    `source` is how its source block begins.
     `learn_columns` learns how columns of tails are matched; it compiles a pattern at most once.
     """
 
@@ -96,6 +98,7 @@ class Outline:
     table: tuple[str, ...]
     texts: Callable[[re.Match[bytes]], Texts]
     layout: bytes | None
+    source: bytes = SOURCE
     shapes: dict[bytes, str] = field(default_factory=dict)
 
 
@@ -152,7 +155,8 @@ def learn_outline(
         return TailColumns(bare.opening, pattern.match, *_take_names(bare))
 
     texts = _build_extractor(bare.groups, bare.first)
-    outline = Outline(match, match_quoted, learn_columns, table, texts, bare.layout)
+    source = SPACED_SOURCE if tail.startswith(SPACED_SOURCE) else SOURCE
+    outline = Outline(match, match_quoted, learn_columns, table, texts, bare.layout, source)
     return outline
 
 

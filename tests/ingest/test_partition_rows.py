@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+import pyarrow as arrow
 import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.ingest import block_prover
 from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, merge_segments, read_segments
+from schemaman.ingest.column_rows import ColumnRows, build_column_rows
 from schemaman.ingest.line_batches import RowBatch
 from schemaman.ingest.partition_rows import PartitionRows
 from tests.ingest.test_blocks import alternate
@@ -85,6 +88,46 @@ def test_other_records_within_a_column() -> None:
     ]
     mixed = [record for other in others for record in (*plain[:20], other)]
     require_same(repeat(mixed, 1), size=100)
+
+
+def space(record: Record) -> Record:
+    """The record with a space behind each colon and comma of its value, and without headers."""
+    return replace(record, headers=(), value=json.dumps(json.loads(record.value or b"")).encode())
+
+
+@pytest.mark.parametrize("is_block", [False, True])
+def test_values_with_spaces_are_proven_together(is_block: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = repeat([space(orders()[0])], 120)
+    calls: list[int] = []
+    prove = block_prover.BlockProver.prove_rows
+
+    def count_call(prover: block_prover.BlockProver, rows: ColumnRows, limit: int, begin: int) -> int:
+        calls.append(begin)
+        return prove(prover, rows, limit, begin)
+
+    monkeypatch.setattr(block_prover.BlockProver, "prove_rows", count_call)
+    batches = batch_rows(found, len(found))
+    if is_block:
+        rows = build_column_rows(
+            [r.topic for r in found],
+            [r.partition for r in found],
+            [r.offset for r in found],
+            [r.key for r in found],
+            arrow.array([r.value for r in found]),
+            lambda: [r.timestamp_ms for r in found],
+        )
+        batches = iter([RowBatch(rows, 1, lambda _, row: Record(*row), sys.maxsize)])
+    assert read_parts(batches, RUN, KnownOffsets(), 400) == read_parts(iter(found), RUN, KnownOffsets(), 400)
+    assert len(calls) < 20
+
+
+def test_a_row_has_a_source_block_without_spaces() -> None:
+    """The block is no source block of the event; the record that follows is proven again."""
+    plain = space(orders()[0])
+    for block in (b'{"source":{"lsn":1}}', b'{"source":{', b'{"source": {"lsn": 1}}'):
+        other = replace(plain, value=(plain.value or b"").replace(b'"before": null', b'"before": ' + block))
+        assert other.value != plain.value
+        require_same(repeat([*[plain] * 20, other] * 4, 1), size=100)
 
 
 def test_damaged_records() -> None:
