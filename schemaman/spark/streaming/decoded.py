@@ -317,7 +317,8 @@ class LocalBatch:
         return LocalBatch(self.spark, decoded.filter(compute.is_in(decoded["source_table"], tables)))
 
     def _map_changes(self, mapper: ChangeMapper) -> arrow.Table:
-        taken = self.table.filter(compute.not_equal(self.table["op"], "t")) if mapper.to.key else self.table
+        taken = self.table.select(["op", *mapper.columns])  # without the values, which a filter would copy
+        taken = taken.filter(compute.not_equal(taken["op"], "t")) if mapper.to.key else taken
         taken = taken.filter(compute.is_valid(taken["change"]))
         return arrow.Table.from_batches(mapper(taken.select(list(mapper.columns)).to_batches()), CHANGE_ARROW)
 
