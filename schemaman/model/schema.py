@@ -145,6 +145,9 @@ def _walk_type(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, T
 
 _type_text = lru_cache(1 << 14)(format_type)
 
+_KEPT_FINGERPRINTS = 256
+"""The number of schemas whose ids are kept: a fold asks for that of a version with each of its records."""
+
 
 def format_shape(schema: TableSchema) -> str:
     """Format the shape of a table: names, logical types, nullability and key.
@@ -158,6 +161,7 @@ def format_shape(schema: TableSchema) -> str:
     return "\n".join([*rows, f"KEY {list(schema.key)!r}"])
 
 
+@lru_cache(_KEPT_FINGERPRINTS)
 def fingerprint(schema: TableSchema) -> str:
     """Return the stable id of a shape: 12 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(format_shape(schema).encode()).hexdigest()[:12]
