@@ -13,6 +13,10 @@ from operator import ge
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.ingest.probe import ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
+from schemaman.ingest.tail_templates import TailTemplate, learn_template
+
+_LONGEST_PAUSE = 63
+"""The largest number of columns that are matched without a template, after one did not match."""
 
 MatchColumns = Callable[[Sequence[bytes | None], Sequence[bytes | None], Texts | None], tuple[int, Texts]]
 """Matches keys and values that begin together, after a row with these texts of its position.
@@ -26,13 +30,23 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
     prefix, size, texts_of = form.prefix, form.size, outline.texts
     columns = outline.learn_columns()
     opening, match_tail, take_names, names = columns.opening, columns.match, columns.take_names, columns.names
+    template: TailTemplate | None = None
+    waiting, pause = 0, 0
 
     def match(
         keys: Sequence[bytes | None], values: Sequence[bytes | None], before: Texts | None
     ) -> tuple[int, Texts]:
+        nonlocal template, waiting, pause
         try:
             count = _count_keys(keys, key_form)
             count = _count_true(list(map(bytes.startswith, values[:count], repeat(prefix))))  # type: ignore[arg-type]
+            if template is not None and count > 1:
+                matched = template.match(values[:count], size)  # type: ignore[arg-type]
+                if matched is not None:
+                    pause = 0
+                    return _count_rising(matched, before)
+                # tails whose sizes differ often would be read twice
+                template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
             starts = list(map(bytes.find, values[:count], repeat(opening), repeat(size)))  # type: ignore[arg-type]
             if -1 in starts:
                 del starts[starts.index(-1) :]
@@ -48,13 +62,20 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
             of_tables = list(map(take_names, found))  # type: ignore[arg-type]
             if of_tables.count(names) != len(of_tables):
                 del found[_count_true([each == names for each in of_tables]) :]
-        texts: list[Texts] = list(map(texts_of, found))  # type: ignore[arg-type]
-        if not texts or (before is not None and texts[0] < before):  # type: ignore[operator]
-            return 0, ()
-        count = 1 + _count_true(list(map(ge, islice(texts, 1, None), texts)))
-        return count, texts[count - 1]
+        if found and waiting == 0:
+            template = learn_template(columns, found[-1])  # type: ignore[arg-type]
+        waiting = max(waiting - 1, 0)
+        return _count_rising(list(map(texts_of, found)), before)  # type: ignore[arg-type]
 
     return match
+
+
+def _count_rising(texts: list[Texts], before: Texts | None) -> tuple[int, Texts]:
+    """Counts the texts from the first one on that do not go back; returns the last one of them, too."""
+    if not texts or (before is not None and texts[0] < before):  # type: ignore[operator]
+        return 0, ()
+    count = 1 + _count_true(list(map(ge, islice(texts, 1, None), texts)))
+    return count, texts[count - 1]
 
 
 def _count_keys(keys: Sequence[bytes | None], form: ProbeForm | None) -> int:

@@ -27,6 +27,9 @@ _LITERAL = frozenset(
 )
 """The part of a record that identifies the table and the proof of a run; it is compared byte by byte."""
 
+_OPERATIONS = (b'"c"', b'"u"', b'"d"')
+"""Operations of streamed changes, which one pattern matches."""
+
 _NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
 """What differs from table to table. Patterns capture it, so that the tables of a connector share them."""
 
@@ -71,13 +74,30 @@ class TailColumns:
     """How many tails are matched at once: each begins with the `opening`, which is found and not matched.
 
     `match` matches a tail that begins with the opening at an index of some bytes. `take_names` takes the
-    names of the table from a match, which must be `names`; None if the match has none.
+    names of the table from a match, which must be `names`; None if the match has none. `groups` are the
+    groups of the texts of a position; None if the texts are more than what the groups capture.
     """
 
     opening: bytes
     match: Callable[[bytes, int], re.Match[bytes] | None]
     take_names: Callable[[re.Match[bytes]], object] | None
     names: object
+    order: Order
+    groups: tuple[int, ...] | None
+
+
+@dataclass(slots=True)
+class DigitPlaces:
+    """Where the digits of a tail may be others, so that the tail still matches its pattern.
+
+    `free` are places of any digit, `positive` those of one that is not zero. The bytes of a pair of
+    `repeats` are equal. `operation` is the place of a `c`, `u` or `d`; -1 for none.
+    """
+
+    free: set[int] = field(default_factory=set)
+    positive: set[int] = field(default_factory=set)
+    repeats: list[tuple[int, int]] = field(default_factory=list)
+    operation: int = -1
 
 
 @dataclass(eq=False, slots=True)
@@ -152,7 +172,8 @@ def learn_outline(
         # bytes are found ten times faster than a pattern matches them
         skipped = b"(?s:.{%d})" % len(bare.opening)
         pattern = known.compile(skipped + bare.text[len(re.escape(bare.opening)) :])
-        return TailColumns(bare.opening, pattern.match, *_take_names(bare))
+        groups = tuple(bare.groups) if bare.first < 2 else None
+        return TailColumns(bare.opening, pattern.match, *_take_names(bare), order, groups)
 
     texts = _build_extractor(bare.groups, bare.first)
     source = SPACED_SOURCE if tail.startswith(SPACED_SOURCE) else SOURCE
@@ -260,6 +281,51 @@ def _keep_greatest(texts: Texts, first: int) -> Texts:
     return (max(numbers, key=lambda text: (len(text), text)), *texts[1:])
 
 
+def find_digits(tail: bytes, order: Order) -> DigitPlaces:
+    """Finds where the digits of a tail may be others; the tail matches the pattern of a tail of its form.
+
+    Law: a tail of other digits at these places matches the same pattern, with its texts at the same places.
+    """
+    wanted = {name.encode() for part in order for name in ((part,) if isinstance(part, str) else part)}
+    places, captured = DigitPlaces(), dict[bytes, int]()
+    path: list[bytes] = []
+    key = b""
+    for token in _TOKEN.finditer(tail):
+        text, begin = token.group(), token.start()
+        if token.group(1) is not None:
+            key = token.group(1)
+        elif text in b"{},":
+            path = [*path, key] if text == b"{" else path[:-1] if text == b"}" else path
+        elif path == [b"source"] and key in wanted:
+            _find_ordered_digits(text, begin, captured, places)
+        elif key == b"op" and text in _OPERATIONS:
+            places.operation = begin + 1
+        elif key not in _LITERAL and key not in _NAMES:
+            _find_value_digits(text, begin, places)
+    return places
+
+
+def _find_ordered_digits(text: bytes, begin: int, captured: dict[bytes, int], places: DigitPlaces) -> None:
+    if text[:1] in b"123456789":
+        places.positive.add(begin)
+    elif text[:1] != b'"':
+        return
+    pieces = re.finditer(rb"[0-9]+" if b"\\" in text else rb'[^"]+', text)
+    for start, piece in ((begin + found.start(), found.group()) for found in pieces):
+        earlier = captured.setdefault(piece, start)
+        if earlier < start:
+            places.repeats += [(start + i, earlier + i) for i in range(len(piece))]
+        places.free |= {start + i for i in range(len(piece)) if piece[i : i + 1].isdigit()}
+    places.free -= places.positive
+
+
+def _find_value_digits(text: bytes, begin: int, places: DigitPlaces) -> None:
+    digits = [begin + i for i in range(len(text)) if text[i : i + 1].isdigit()]
+    if digits and text[:1] != b'"' and text != b"0":
+        places.positive.add(digits.pop(0))
+    places.free.update(digits)
+
+
 def learn_payload_pattern(payload: bytes, spelling: Spelling = BARE) -> re.Pattern[bytes] | None:
     """Learns the pattern of the bytes after a key's `"payload":` from a parsed key."""
     parts = [
@@ -274,7 +340,7 @@ def learn_payload_pattern(payload: bytes, spelling: Spelling = BARE) -> re.Patte
 
 def _build_value_pattern(key: bytes, text: bytes, spelling: Spelling) -> bytes:
     if key in _LITERAL:
-        if key != b"op" or text not in (b'"c"', b'"u"', b'"d"'):
+        if key != b"op" or text not in _OPERATIONS:
             return spelling.match_literally(text)
         return spelling.match_literally(b'"') + b"[cud]" + spelling.match_literally(b'"')
     if text[:1] == b'"':

@@ -1,0 +1,122 @@
+"""A template matches tails only if the pattern of their form matches each of them, with the same texts."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+
+from schemaman.debezium.connector import find_connector
+from schemaman.ingest.column_matching import match_columns_of
+from schemaman.ingest.probe import ProbeForm
+from schemaman.ingest.probe_patterns import Texts, learn_outline
+from schemaman.ingest.tail_templates import TailTemplate, learn_template
+from tests.support.checkout import PROOF
+from tests.support.recordings import recorded
+
+_RUNS = {
+    "postgresql": "postgres/shop-json",
+    "mariadb": "mariadb/bookshop-mariadb-3.5.0-json",
+    "db2": "db2/shop-3.4.1-json",
+    "mongodb": "mongodb/inventory-2.5.4-update-full",
+}
+_SOURCES: dict[str, dict[str, object]] = {
+    "sqlserver": {"commit_lsn": "0000002c:000005d8:0010", "change_lsn": "0000002c:000005d8:0010",
+                  "event_serial_no": 1},
+    "oracle": {"scn": "170", "commit_scn": "171"},
+    "mysql": {"file": "binlog.000010", "pos": 10, "row": 0, "thread": -7, "query": "a \"1\" b"},
+}  # fmt: skip
+
+
+def find_tails(connector: str) -> list[bytes]:
+    """Some tails of recorded changes, and tails with sources that no recording has."""
+    if source := _SOURCES.get(connector):
+        document = {"source": {"version": "3.4.1", "name": "s2", **source}, "op": "u", "ts_ms": 1700000000}
+        return [json.dumps(document, separators=separators).encode()[1:] for separators in ((",", ":"), None)]
+    values = [r.value for r in recorded(_RUNS[connector]) if b'"op":' in (r.value or b"")]
+    found = {v[v.rindex(b'"source":{"version"') :] for v in values if v and b'"source":{"version"' in v}
+    return sorted(found)[:: len(found) // 3 or 1]
+
+
+def learn_both(connector: str, tail: bytes) -> tuple[TailTemplate | None, Callable[[bytes], Texts | None]]:
+    outline = learn_outline(tail, ("t",), find_connector(connector).order)
+    assert outline is not None
+    columns = outline.learn_columns()
+
+    def match(other: bytes) -> Texts | None:
+        found = columns.match(other, 0) if other.startswith(columns.opening) else None
+        if found is None or (columns.take_names is not None and columns.take_names(found) != columns.names):
+            return None
+        return outline.texts(found)
+
+    learned = columns.match(tail, 0)
+    assert learned is not None
+    return learn_template(columns, learned), match
+
+
+@pytest.mark.parametrize("connector", [*_RUNS, *_SOURCES])
+def test_a_template_matches_what_the_pattern_matches(connector: str) -> None:
+    chance = random.Random(connector)
+    for tail in find_tails(connector):
+        template, match = learn_both(connector, tail)
+        if connector == "oracle":  # the greater one of two numbers orders the changes
+            assert template is None
+            continue
+        assert template is not None
+        assert template.match([b"{}" + tail, tail], 0) == [match(tail)] * 2
+        assert template.match([b"{}" + tail, tail], 1) is None
+        accepted = 0
+        for at in range(len(tail)):
+            for byte in (b"0", b"%d" % chance.randrange(10), *((b"c", b"u", b'"') if PROOF else (b"d",))):
+                changed = tail[:at] + byte + tail[at + 1 :]
+                got = template.match([tail, changed], 0)
+                assert got is None or got == [match(tail), match(changed)], changed
+                accepted += got is not None and changed != tail
+        assert accepted > 10
+        every = [
+            bytes(chance.choice(b"123456789") if c in b"123456789" else c for c in tail) for _ in range(9)
+        ]
+        for changed in every:
+            got = template.match([changed], 0)
+            assert got is None or got == [match(changed)]
+
+
+def test_the_digits_of_numbers_change_together_and_those_of_names_do_not() -> None:
+    tail = (b'"source":{"version":"3.4.1","table":"t1","sequence":"[\\"12\\",\\"12\\"]","lsn":12},'
+            b'"op":"c","ts_ms":70,"ts_us":0}}')  # fmt: skip
+    template, _ = learn_both("postgresql", tail)
+    assert template is not None
+    moved = tail.replace(b"12", b"35")
+    assert template.match([tail, moved], 0) == [b"12", b"35"]
+    assert template.match([moved.replace(b'"op":"c"', b'"op":"d"').replace(b"70", b"81")], 0) == [b"35"]
+    for other in (
+        tail.replace(b'"lsn":12', b'"lsn":13'),
+        tail.replace(b"t1", b"t2"),
+        tail.replace(b"3.4.1", b"3.4.2"),
+        tail.replace(b"70", b"07"),
+        tail.replace(b"12", b"02"),
+        tail.replace(b'"op":"c"', b'"op":"r"'),
+        tail[:-1],
+        tail + b" ",
+    ):
+        assert template.match([tail, other, tail], 0) is None, other
+
+
+def test_columns_go_on_when_the_sizes_of_tails_change() -> None:
+    """Templates are learned again; the pattern alone decides what matches."""
+    prefix = b'{"payload":{'
+    tails = [b'"source":{"version":"1","lsn":%d},"op":"c","ts_ms":%d}}' % (100 + i, 10**(i // 9 % 4 + 1) + i)
+             for i in range(200)]  # fmt: skip
+    outline = learn_outline(tails[0], ("t",), find_connector("postgresql").order)
+    assert outline is not None
+    form = ProbeForm(prefix, {})
+    match = match_columns_of(form, outline, None)
+    before: Texts | None = None
+    for at in range(0, 200, 4):
+        values = [prefix + tail for tail in tails[at : at + 4]]
+        count, before = match([None] * 4, values, before)
+        assert (count, before) == (4, b"%d" % (103 + at))
+    assert match([None] * 2, [prefix + tails[150]] * 2, before) == (0, ())
+    assert match([None] * 3, [prefix + tails[199], prefix + tails[199], prefix + tails[198]], before)[0] == 2
