@@ -147,3 +147,24 @@ def test_a_row_has_one_value_where_the_part_has_another_name_in_later_versions(
         sorted(map(str, (2, old, 1))),
     ]
     assert [row["b"] for row in alive_in(second)] == [new] * 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("names", [("b", "a"), ("b", "c", "a")])
+def test_a_part_is_found_where_its_column_has_its_first_name_again(
+    store: SqlStore, names: tuple[str, ...], size: int
+) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    rows = [told(0, {"id": 0, "a": "x", "z": 1}), told(1, {"id": 1, "a": 11, "z": 1})]
+    rows += [told(at, {"id": at, name: at * 11, "z": 1}) for at, name in enumerate(names, 2)]
+    last = len(rows)
+    rows += [
+        told(last, {"id": last, names[-1]: last * 11, "z": 1}),
+        told(last + 1, {"id": 0, "a": 9, "z": 1}, "u"),
+    ]
+    for start in range(0, len(rows), size):
+        lake.take(rows[start : start + size])
+    assert lake.withheld() == {}
+    (table,) = lake.lake()
+    values = {row["id"]: [v for n, v in row.items() if n not in ("id", "z")] for row in alive_in(table)}
+    assert values == {0: [9], **{at: [at * 11] for at in range(1, last + 1)}}
