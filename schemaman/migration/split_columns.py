@@ -39,7 +39,12 @@ def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     parts = _place_parts(splits, incarnation, migration_source(history).past)
     first = len(history.versions) - len(incarnation)
-    split = [_split_version(v, [p for p in parts if p[0] <= at]) for at, v in enumerate(incarnation)]
+    there = {*lake.schema.names} if lake is not None else {*splits}
+    begun = [
+        [_follow_name(p, incarnation[: at + 1], there) for p in parts if p[0] <= at]
+        for at in range(len(incarnation))
+    ]
+    split = [_split_version(v, mine) for v, mine in zip(incarnation, begun, strict=True)]
     split = [_name_former(v, *split[at - 1 : at], *incarnation[at - 1 : at]) for at, v in enumerate(split)]
     accepted = tuple(
         replace(a, path=(_find_name(parts, a.path[0]), *a.path[1:])) for a in history.accepted_types
@@ -197,6 +202,17 @@ def _place_parts(
         if at is not None and column is not None and column.id is not None:
             found.append((at, column.id, name, split.column))
     return sorted(found)
+
+
+def _follow_name(part: _Part, versions: Sequence[SchemaVersion], there: Collection[str]) -> _Part:
+    """The part as the last of these versions has it, without a name of its own where the lake has none such.
+
+    Such a part got the names of its column since, and has that of its first version again if the column has.
+    """
+    begin, id, name, then = part
+    columns = (_find_column(version, id) for version in versions[begin:])
+    is_renamed = name not in there and any(c is not None and c.name != then for c in columns)
+    return (begin, id, name, "") if is_renamed else part
 
 
 def _split_version(version: SchemaVersion, parts: Sequence[_Part]) -> SchemaVersion:

@@ -216,9 +216,10 @@ def map_columns(
         lake_name for name, lake_name in current.items() if name in accepted and lake_name in types
     )
     texts = list_text_parts(recorded, live)
-    names_by_version, siblings = _map_split_columns(recorded, history, column_map.names)
+    names_by_version = _map_split_columns(recorded, history, column_map.names)
     of_texts = _find_parts(texts, names, names_by_version)
-    siblings |= _list_siblings(texts, list_former_parts(recorded, live), names, names_by_version)
+    beside = [*texts.items(), *((id, name) for name, id in list_former_parts(recorded, live).items())]
+    siblings = _list_siblings(_find_owners(recorded, history), beside, names, names_by_version)
     proofs = _find_key_proofs(recorded) if proves_keys else {}
     return RowMap(
         columns,
@@ -305,19 +306,38 @@ def _find_parts(
 
 
 def _list_siblings(
-    texts: Mapping[int, str],
-    former: Mapping[str, int],
+    owners: Mapping[int, int],
+    beside: Collection[tuple[int, str]],
     names: Mapping[int, str],
     by_version: Mapping[tuple[int, int], str],
 ) -> dict[str, tuple[str, ...]]:
-    """The other columns of the source's column, for each that has one of texts, or one with former values."""
-    parts: dict[int, set[str]] = {id: {text} for id, text in texts.items()}
-    for name, id in former.items():
-        parts.setdefault(id, set()).add(name)
-    for id, found in parts.items():
-        found |= {name for (_, each), name in by_version.items() if each == id}
-        found |= {names[id]} if id in names else set()
+    """The other columns of the source's column, for each column of the lake that is one of several.
+
+    `beside` are columns of texts and of former values, by the id of the source's column. A split column may
+    have had another name since: then it has two ids, and each part is beside those of both.
+    """
+    parts: dict[int, set[str]] = {}
+    for id, name in (*((id, name) for (_, id), name in by_version.items()), *beside):
+        parts.setdefault(owners.get(id, id), set()).add(name)
+    for id, name in names.items():
+        if (found := parts.get(owners.get(id, id))) is not None:
+            found.add(name)
     return {name: tuple(sorted(found - {name})) for found in parts.values() for name in found}
+
+
+def _find_owners(recorded: TableHistory, history: TableHistory) -> dict[int, int]:
+    """One id of each column for all the ids that it has in a history, and with more renames applied."""
+    owners: dict[int, int] = {}
+    of_joined: dict[int, int] = {}
+    for v, w in zip(recorded.versions, history.versions, strict=True):
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=False):
+            if c.id is None or d.id is None:
+                continue
+            mine, other = owners.setdefault(c.id, c.id), of_joined.setdefault(d.id, owners[c.id])
+            if mine != other:
+                owners = {id: other if owner == mine else owner for id, owner in owners.items()}
+                of_joined = {id: other if owner == mine else owner for id, owner in of_joined.items()}
+    return owners
 
 
 def _find_key_proofs(history: TableHistory) -> dict[int, str]:
@@ -350,25 +370,20 @@ def _find_settled(
 
 def _map_split_columns(
     recorded: TableHistory, history: TableHistory, lake_names: Mapping[int, str]
-) -> tuple[dict[tuple[int, int], str], dict[str, tuple[str, ...]]]:
-    """The columns of versions whose column is split, and the other parts of each; see `RowMap`."""
-    parts: dict[int, set[str]] = {}
-    by_version: dict[tuple[int, int], str] = {}
-    split_ids = {
-        c.id
+) -> dict[tuple[int, int], str]:
+    """The columns of versions whose column is split, by the number of a version and the id in it."""
+    pairs = [
+        (v.number, c.id, d.id)
         for v, w in zip(recorded.versions, history.versions, strict=True)
         for c, d in zip(v.schema.columns, w.schema.columns, strict=False)
-        if c.id is not None and d.id is not None and d.id < 0
+        if c.id is not None and d.id is not None
+    ]
+    split = {id for _, id, joined in pairs if joined < 0}
+    return {
+        (number, id): lake_names[joined]
+        for number, id, joined in pairs
+        if id in split and joined in lake_names
     }
-    if not split_ids:
-        return {}, {}
-    for v, w in zip(recorded.versions, history.versions, strict=True):
-        for c, d in zip(v.schema.columns, w.schema.columns, strict=False):
-            if c.id is not None and d.id is not None and c.id in split_ids and d.id in lake_names:
-                by_version[v.number, c.id] = lake_names[d.id]
-                parts.setdefault(c.id, set()).add(lake_names[d.id])
-    siblings = {name: tuple(sorted(names - {name})) for names in parts.values() for name in names}
-    return by_version, siblings
 
 
 def _find_missing(history: TableHistory) -> frozenset[str]:

@@ -13,6 +13,7 @@ from schemaman.migration.policy import Policy
 from schemaman.migration.row_columns import list_row_columns
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
+from tests.streaming.test_autopilot import alive_in, told
 from tests.support.memory_sink import MemorySink
 from tests.support.records import Node, column, image, node
 
@@ -129,3 +130,41 @@ def test_a_row_that_was_not_written_since_keeps_its_value(source: Source) -> Non
     source.rename("a", "b")
     source.write("b", id=2, d="2022-01-09")
     assert source.take() == {"b": [{"id": 1, "d": date(2022, 1, 8)}, {"id": 2, "d__2": "2022-01-09"}]}
+
+
+@pytest.mark.parametrize(("old", "new"), [(7, "seven"), (7, 2.5), ("x", 7)])
+def test_a_row_has_one_value_where_the_part_has_another_name_in_later_versions(
+    store: SqlStore, old: object, new: object
+) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    lake.take([told(0, {"id": 1, "a": old, "z": 1}), told(1, {"id": 2, "a": old, "z": 1})])
+    logged = [replace(told(at, {"id": 9, "b": new, "z": 2}, key=()), key=None) for at in (4, 5, 6)]
+    lake.take([told(2, {"id": 1, "a": new, "z": 1}, "u"), *logged])
+    assert lake.withheld() == {}
+    first, second = sorted(lake.lake(), key=lambda table: len(table.live.name))
+    assert [sorted(map(str, row.values())) for row in alive_in(first)] == [
+        sorted(map(str, (1, new, 1))),
+        sorted(map(str, (2, old, 1))),
+    ]
+    assert [row["b"] for row in alive_in(second)] == [new] * 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("names", [("b", "a"), ("b", "c", "a")])
+def test_a_part_is_found_where_its_column_has_its_first_name_again(
+    store: SqlStore, names: tuple[str, ...], size: int
+) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    rows = [told(0, {"id": 0, "a": "x", "z": 1}), told(1, {"id": 1, "a": 11, "z": 1})]
+    rows += [told(at, {"id": at, name: at * 11, "z": 1}) for at, name in enumerate(names, 2)]
+    last = len(rows)
+    rows += [
+        told(last, {"id": last, names[-1]: last * 11, "z": 1}),
+        told(last + 1, {"id": 0, "a": 9, "z": 1}, "u"),
+    ]
+    for start in range(0, len(rows), size):
+        lake.take(rows[start : start + size])
+    assert lake.withheld() == {}
+    (table,) = lake.lake()
+    values = {row["id"]: [v for n, v in row.items() if n not in ("id", "z")] for row in alive_in(table)}
+    assert values == {0: [9], **{at: [at * 11] for at in range(1, last + 1)}}
