@@ -55,6 +55,10 @@ _CHANGED_BETWEEN = (
     "the rows of {} stay there: the columns of {} changed while it had a name in between, under which it has "
     "no table"
 )
+_EARLIER_KEY = (
+    "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent again "
+    "since is newer in {1}"
+)
 _MOVED_MEANWHILE = "another job has moved {} meanwhile"
 
 
@@ -155,7 +159,25 @@ class TableMover:
             return (), (misread,)
         if unmet is not None:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
-        return self.apply(plan), ()
+        return self.apply(plan), self._explain_earlier_keys(found.table, former, found.address, address)
+
+    def _explain_earlier_keys(
+        self, table: TableId, former: TableHistory, taken: str, address: str
+    ) -> tuple[str, ...]:
+        """Say which tables keep the rows of earlier keys, where the newest one of a name was taken over."""
+        incarnation = former.latest.incarnation
+        first = find_first_address(self._inspect, self.target.address(table), str(table))
+        notes: list[str] = []
+        for each in reversed(list_successors(self._inspect, first, str(table))):
+            if find_incarnation(each.lake, former) != incarnation:
+                continue
+            if notes or each.address == taken:
+                record = read_record(each.lake.properties)
+                before = record.predecessor
+                if before is None or record.is_filled:
+                    break
+                notes.append(_EARLIER_KEY.format(before.table, address))
+        return tuple(notes)
 
     def _has_changed_between(self, former: TableHistory, history: TableHistory) -> bool:
         """Whether the columns changed while the source had a name between an earlier one and the present."""
