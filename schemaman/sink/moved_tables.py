@@ -56,8 +56,8 @@ _CHANGED_BETWEEN = (
     "no table"
 )
 _EARLIER_KEY = (
-    "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent again "
-    "since is newer in {1}"
+    "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent "
+    "again since is newer in {1}"
 )
 _MOVED_MEANWHILE = "another job has moved {} meanwhile"
 

@@ -97,3 +97,22 @@ def test_a_value_follows_its_column_and_not_the_name(store: SqlStore) -> None:
     (table,) = (t for a, t in shop.lake.tables.items() if a.endswith(".b"))
     assert table.live is not None
     assert len(read_record(table.live.properties).taken) == 1
+
+
+def test_rows_of_an_earlier_key_are_said_to_stay_under_the_former_name(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, NOTE)
+    shop.write("a", id=1, note="n1")
+    log = image(ID, NOTE, key=())
+    shop.connector.change(entry("ALTER", '"shop"."a"', log), table="a", ddl="ALTER TABLE a DROP PRIMARY KEY")
+    record = shop.connector.row({"id": INT, "note": TEXT}, table="a", values={"id": 2, "note": "n2"})
+    shop.connector.records[-1] = replace(record, key=None)
+    told = {**entry("ALTER", '"shop"."b"', log), "previousId": '"shop"."a"'}
+    shop.connector.change(told, table="b", ddl="RENAME TABLE a TO b")
+    record = shop.connector.row({"id": INT, "note": TEXT}, table="b", values={"id": 3, "note": "n3"})
+    shop.connector.records[-1] = replace(record, key=None)
+    shop.take(1)
+    (note,) = {each for each in shop.lake.notes if "stay there" in each}
+    assert "shop..a have an earlier key" in note.replace("`", "")
+    (table,) = (t for a, t in shop.lake.tables.items() if a.endswith(".b"))
+    assert {row["id"] for row in table.read()} == {2, 3}

@@ -1,9 +1,9 @@
 """Two lake tables that turned out to be those of one source table: the later one takes the earlier rows.
 
 A rename of the table was answered after both had rows, or the format renames no table. Laws: a row that was
-written under the later name keeps what it has, also if it was deleted there. The earlier table stays as it is.
-Where the later table is the older one, its source had the other name for a time: no row that both have may be
-newer there.
+written under the later name keeps what it has, also if it was deleted there. The earlier table stays as it
+is. Where the later table is the older one, its source had the other name for a time: no row that both have
+may be newer there.
 """
 
 from __future__ import annotations
