@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -28,11 +29,12 @@ class Shop:
         self.lake = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
         self.connector = Connector("mysql")
 
-    def change(self, table: str, *columns: object, former: str = "", ddl: str = "") -> None:
+    def change(self, table: str, *columns: dict[str, Any], former: str = "", ddl: str = "") -> None:
         told = entry(
             "ALTER" if ddl or former else "CREATE", f'"shop"."{table}"', image(*columns, key=("id",))
         )
-        told |= {"previousId": f'"shop"."{former}"'} if former else {}
+        if former:
+            told = {**told, "previousId": f'"shop"."{former}"'}
         words = ddl or (f"RENAME TABLE `{former}` TO `{table}`" if former else f"CREATE TABLE {table}")
         self.connector.change(told, table=table, ddl=words)
 
