@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -29,7 +29,7 @@ class Shop:
         self.lake = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
         self.connector = Connector("mysql")
 
-    def change(self, table: str, *columns: dict[str, Any], former: str = "", ddl: str = "") -> None:
+    def change(self, table: str, *columns: Mapping[str, object], former: str = "", ddl: str = "") -> None:
         told = entry(
             "ALTER" if ddl or former else "CREATE", f'"shop"."{table}"', image(*columns, key=("id",))
         )
