@@ -25,9 +25,16 @@ from schemaman.migration.target import TARGETS, LakeTable
 
 _NAME = r"`(?:[^`]|``)+`"
 _UNION = re.compile(
-    rf"UPDATE \S+ SET (?P<new>{_NAME}) = (?P<value>.*) WHERE (?P<old>{_NAME}) IS NOT NULL AND ", re.DOTALL
+    rf"UPDATE {sql.TABLE_PATTERN} SET (?P<new>{_NAME}) = (?P<value>.*) "
+    rf"WHERE (?P<old>{_NAME}) IS NOT NULL AND ",
+    re.DOTALL,
 )
-_TAKEOVER = re.compile(r"INSERT INTO \S+ \((.*?)\) SELECT (.*) FROM (\S+) AS o LEFT ANTI JOIN ", re.DOTALL)
+_TAKEN_VALUE = re.compile(rf"o\.({_NAME})|try_cast\(o\.({_NAME}) AS [A-Z_]+(?:\([0-9]+(?:,[0-9]+)?\))?\)")
+_TAKEOVER = re.compile(
+    rf"INSERT INTO {sql.TABLE_PATTERN} \(({sql.NAMES_PATTERN})\) SELECT (.*) "
+    rf"FROM ({sql.TABLE_PATTERN}) AS o LEFT ANTI JOIN ",
+    re.DOTALL,
+)
 
 
 def list_unfounded_fills(
@@ -73,25 +80,57 @@ def _list_fills(
             if not _is_own_filling(plan, step, lake, inspect):
                 yield f"{plan.table} is not filled so from the table before it: {step.statement}"
         elif is_taking_rows(step.statement):
-            if not _is_own_takeover(step, inspect, sources):
+            if not _is_own_takeover(plan, step, record, grounds, inspect, sources):
                 yield f"no history says that these are rows of {plan.source.table}: {step.statement}"
         elif union is None or not _is_own_union(union, record, grounds):
             yield f"no history says that these columns are one: {step.statement}"
 
 
-def _is_own_takeover(step: Step, inspect: Inspect, sources: Collection[str]) -> bool:
-    """Whether rows come from a table of a former name, each value into the column of its name."""
+def _is_own_takeover(
+    plan: Plan,
+    step: Step,
+    record: TableRecord,
+    grounds: RenameGrounds | None,
+    inspect: Inspect,
+    sources: Collection[str],
+) -> bool:
+    """Whether rows come from a table of a former name, each value into a column that is the same one.
+
+    That column has the same name, or one that the source had for it; or the table keeps it for such values.
+    """
     found = _TAKEOVER.match(step.statement)
     if found is None:
         return False
-    names, values, there = found.groups()
-    if values != re.sub(_NAME, lambda name: f"o.{name[0]}", names):
+    columns, values, there = found.groups()
+    names = re.findall(_NAME, columns)
+    read = list(_TAKEN_VALUE.finditer(values))
+    if len(read) != len(names) or ", ".join(each[0] for each in read) != values:
         return False
     try:
         lake = inspect(sql.format_table_name(sql.split_table_name(there)))
     except BadReference:
         return False
-    return lake is not None and read_record(lake.properties).source in sources
+    if lake is None or read_record(lake.properties).source not in sources:
+        return False
+    earlier = read_record(lake.properties)
+    before = () if plan.base_schema is None else plan.base_schema.names
+    for name, value in zip(names, read, strict=True):
+        old, new = (text[1:-1].replace("``", "`") for text in (value[1] or value[2], name))
+        pairs = ((one, other) for one in _list_names(earlier, old) for other in _list_names(record, new))
+        if new in before and not any(
+            one.lower() == other.lower() or (grounds is not None and grounds.has_pair(one, other))
+            for one, other in pairs
+        ):
+            return False
+    return True
+
+
+def _list_names(record: TableRecord, name: str) -> tuple[str, ...]:
+    """The names of a column of a table: its own, the source's, and those of the column it is a part of."""
+    displaced = record.displaced.get(name)
+    was = () if displaced is None else (displaced.was, displaced.column)
+    names = (name, record.names.get(name, ""), *_list_part_names(record, name), *was)
+    return tuple(filter(None, names))
 
 
 def _is_own_filling(plan: Plan, step: Step, lake: LakeTable | None, inspect: Inspect) -> bool:

@@ -34,7 +34,7 @@ _PHASES: Mapping[str, tuple[PhaseName, ...]] = {
     PREDECESSOR_PROPERTY: ("rollback",),
 }
 """The phases that set these properties of a table that exists."""
-_TAKEN_FROM = re.compile(r" FROM (\S+) AS o LEFT ANTI JOIN ")
+_TAKEN_FROM = re.compile(rf" FROM ({sql.TABLE_PATTERN}) AS o LEFT ANTI JOIN ")
 
 
 def find_misplaced_property(plan: Plan, properties: Mapping[str, object], *, new: bool) -> str | None:

@@ -33,7 +33,7 @@ def record_moved_parts(history: TableHistory, lake: LakeTable, following: Migrat
         return {}
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     newest = {c.id: c.name for c in incarnation[stamped].schema.columns if c.id is not None}
-    held = _list_parts(history, lake, stamped)
+    held = list_parts(history, lake, stamped)
     current = {id: parts[-1] for id, parts in held.items()}
     ids = find_part_ids(history, known)
     for id, parts in held.items():
@@ -60,7 +60,7 @@ def record_moved_parts(history: TableHistory, lake: LakeTable, following: Migrat
     return {SPLIT_PROPERTY: format_split(found)}
 
 
-def _list_parts(history: TableHistory, lake: LakeTable, stamped: int) -> dict[int, list[str]]:
+def list_parts(history: TableHistory, lake: LakeTable, stamped: int) -> dict[int, list[str]]:
     """The columns of a table that hold values of a split column, by its id: that of the stamped version last.
 
     A column that the stamped version lacks is not among them.

@@ -30,6 +30,11 @@ from schemaman.model.types import (
     Unknown,
 )
 
+_NAME_PATTERN = r"`(?:[^`]|``)+`"
+TABLE_PATTERN = rf"{_NAME_PATTERN}(?:\.{_NAME_PATTERN})*"
+"""Matches the name of a table as `quote_table_name` writes it; it may have blanks and brackets."""
+NAMES_PATTERN = rf"{_NAME_PATTERN}(?:, {_NAME_PATTERN})*"
+"""Matches names of columns, as a statement lists them."""
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _INTEGERS = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
 _PLAIN: dict[str, Type] = {

@@ -55,9 +55,10 @@ _QUERY_WORDS = (
     "SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice", "LEFT", "ANTI", "JOIN", "ON",
     "o", "n", "min", "SEMI", "EXCEPT", "older", "newer", "filled",
 )  # fmt: skip
-_FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
+_FROM_ONE_TABLE = re.compile(rf" FROM {sql.TABLE_PATTERN}(?: WHERE false)?$")
 _TAKES_ROWS = re.compile(
-    r"INSERT INTO (?P<here>\S+) \([^()]*\) SELECT .* FROM \S+ AS o "
+    rf"INSERT INTO (?P<here>{sql.TABLE_PATTERN}) \({sql.NAMES_PATTERN}\) "
+    rf"SELECT .* FROM {sql.TABLE_PATTERN} AS o "
     r"LEFT ANTI JOIN (?P=here) AS n ON o\.`.*",
     re.DOTALL,
 )

@@ -17,6 +17,7 @@ from schemaman.migration.policy_checks import classify_widening
 from schemaman.migration.properties.names import KEY_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
 from schemaman.migration.row_columns import ORDER
+from schemaman.migration.spark_sql import TABLE_PATTERN
 from schemaman.migration.sql_reader import SqlReader
 from schemaman.migration.statement_check import find_structure_after, is_taking_rows, read_step_changes
 from schemaman.migration.successor_rows import is_filling_successor
@@ -46,7 +47,7 @@ FILLING_PHASES: tuple[PhaseName, ...] = ("gather", "unite", "take-rows", "fill-s
 """Their statements show what they fill, whatever a plan file calls its phase."""
 _PATH = r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*"
 _FILLS_NULL = re.compile(
-    rf"UPDATE \S+ SET (?P<new>{_PATH}) = .* WHERE {_PATH} IS NOT NULL AND (?P=new) IS NULL "
+    rf"UPDATE {TABLE_PATTERN} SET (?P<new>{_PATH}) = .* WHERE {_PATH} IS NOT NULL AND (?P=new) IS NULL "
     rf"AND \(`{ORDER}` IS NULL OR `{ORDER}` < '[^']*'\)",
     re.DOTALL,
 )

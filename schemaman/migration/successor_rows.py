@@ -37,7 +37,8 @@ _NO_TEXT = "CAST(NULL AS STRING)"
 OWN_NAMES = frozenset(name for name, _ in (*KEYED, *KEYLESS))
 """The names of all row columns."""
 _FILLS = re.compile(
-    r"INSERT INTO (?P<here>\S+) \([^()]*\) SELECT (?P<values>.*) FROM (?P<there>\S+) AS older "
+    rf"INSERT INTO (?P<here>{sql.TABLE_PATTERN}) \({sql.NAMES_PATTERN}\) SELECT (?P<values>.*) "
+    rf"FROM (?P<there>{sql.TABLE_PATTERN}) AS older "
     r"(?:LEFT SEMI JOIN (?P=here) AS filled ON .*)?LEFT ANTI JOIN (?P=here) AS newer ON older\.`.*",
     re.DOTALL,
 )

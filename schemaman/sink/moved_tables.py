@@ -37,7 +37,8 @@ from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.split_columns import split_columns
-from schemaman.migration.successor import LakeTableAt, list_successors
+from schemaman.migration.successor import LakeTableAt, find_first_address, list_successors
+from schemaman.migration.taken_columns import match_taken_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry
@@ -50,6 +51,14 @@ Apply = Callable[[Plan], tuple[str, ...]]
 """Applies a plan: the statements that were run, none if it was refused."""
 
 
+_CHANGED_BETWEEN = (
+    "the rows of {} stay there: the columns of {} changed while it had a name in between, under which it has "
+    "no table"
+)
+_EARLIER_KEY = (
+    "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent "
+    "again since is newer in {1}"
+)
 _MOVED_MEANWHILE = "another job has moved {} meanwhile"
 
 
@@ -130,18 +139,61 @@ class TableMover:
             return (), ()
         source = migration_source(history)
         planner = RecipePlanner(source, TARGETS.get(format), address, self.policy, name)
-        plan = planner.plan_take_rows(lake, found.lake, found.address)
+        first = find_first_address(self._inspect, self.target.address(history.table), str(history.table))
+        own = list_successors(self._inspect, first, str(history.table))
+        if any(found.address in read_record(each.lake.properties).taken for each in own):
+            return (), ()
+        former = _end_at(self.registry.history(found.table), found.lake)
+        if self._has_changed_between(former, history):
+            return (), (_CHANGED_BETWEEN.format(found.address, history.table),)
+        columns = match_taken_columns(former, found.lake, history, lake)
+        plan = planner.plan_take_rows(lake, found.lake, found.address, columns)
         if plan is None:
             return (), ()
         if isinstance(plan, Refusal):
             return (), (f"{plan.change}: {plan.reason}; instead: {plan.instead}",)
-        unmet = find_unmet_query(lake, plan.steps[0].precondition, partial(query_number, self.executor))
+        gate = next(step for step in plan.steps if step.kind == "backfill").precondition
+        unmet = find_unmet_query(lake, gate, partial(query_number, self.executor))
         misread = self._find_misread_rows(found.table, found.lake)
         if misread:
             return (), (misread,)
         if unmet is not None:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
-        return self.apply(plan), ()
+        return self.apply(plan), self._explain_earlier_keys(found.table, former, found.address, address)
+
+    def _explain_earlier_keys(
+        self, table: TableId, former: TableHistory, taken: str, address: str
+    ) -> tuple[str, ...]:
+        """Say which tables keep the rows of earlier keys, where the newest one of a name was taken over."""
+        incarnation = former.latest.incarnation
+        first = find_first_address(self._inspect, self.target.address(table), str(table))
+        notes: list[str] = []
+        for each in reversed(list_successors(self._inspect, first, str(table))):
+            if find_incarnation(each.lake, former) != incarnation:
+                continue
+            if notes or each.address == taken:
+                record = read_record(each.lake.properties)
+                before = record.predecessor
+                if before is None or record.is_filled:
+                    break
+                notes.append(_EARLIER_KEY.format(before.table, address))
+        return tuple(notes)
+
+    def _has_changed_between(self, former: TableHistory, history: TableHistory) -> bool:
+        """Whether the columns changed while the source had a name between an earlier one and the present."""
+        end = find_end(former, former.latest.incarnation)
+        seen = {former.table}
+        while end is not None and end.other is not None and end.other not in {*seen, history.table}:
+            seen.add(end.other)
+            between = self.registry.store.history(end.other)
+            if between is None:
+                return False
+            at = end.at
+            begun = next((v.incarnation for v in between.versions if v.at == at), None)
+            if len([v for v in between.versions if v.incarnation == begun]) != 1:
+                return True
+            end = None if begun is None else find_end(between, begun)
+        return False
 
     def takes_ended_rows(self, history: TableHistory, end: TableEvent, address: str) -> bool:
         """Whether the rows of an ended incarnation may be written before its table gives up the name.

@@ -212,13 +212,12 @@ class Preflight:
                 lake = self.executor.inspect(each, format)
                 if lake is not None and each != lake_table:
                     is_adopted = read_record(lake.properties).source == str(history.table)
-                    if is_adopted or find_incarnation(lake, recorded) == incarnation:
-                        tables = list_successors(inspect, each)
-                        own = [t for t in tables if find_incarnation(t.lake, recorded) == incarnation]
-                        if all(table.address != lake_table for table in tables):
-                            # the newest rows are in the last successor of this incarnation
-                            newest = own[-1] if own else tables[0]
-                            return PreviousTable(previous, newest.address, newest.lake)
+                    tables = list_successors(inspect, each)
+                    own = [t for t in tables if find_incarnation(t.lake, recorded) == incarnation]
+                    if (is_adopted or own) and all(table.address != lake_table for table in tables):
+                        # the newest rows are in the last successor of this incarnation
+                        newest = own[-1] if own else tables[0]
+                        return PreviousTable(previous, newest.address, newest.lake)
             earlier = dict.fromkeys(a.name for a in recorded.aliases if a.kind == "table")
             todo += [(known[name], previous, end) for name in earlier if name in known]
         return None

@@ -315,12 +315,15 @@ class MemoryTable:
         newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
         return newer and any(staged[name] != old.get(self.fields[name]) for name in to.dropped - kept)
 
-    def insert(self, other: MemoryTable, keys: Sequence[tuple[str, ...]]) -> None:
+    def insert(self, other: MemoryTable, columns: Mapping[str, str], keys: Sequence[tuple[str, ...]]) -> None:
         """Take rows of another table over; columns of the row columns have no numbers."""
-        names = {field: self.fields[name] for name, field in other.fields.items() if name in self.fields}
+        own = {c.name for c in list_row_columns(())} | {c.name for c in list_row_columns(("id",))}
+        names = {
+            old if old in own else other.fields[old]: new if new in own else self.fields[new]
+            for old, new in columns.items()
+        }
         for key in keys:
-            row = other.rows[key]
-            self.rows[key] = {names.get(at, at): value for at, value in row.items()}
+            self.rows[key] = {names[at]: value for at, value in other.rows[key].items() if at in names}
 
     def truncate(self, order: str, metadata: Mapping[str, Any]) -> None:
         values = {self.fields[name]: value for name, value in metadata.items()}
@@ -416,7 +419,10 @@ class MemoryLake:
             insert_joined(self._named, statement)
         elif statement.startswith("INSERT INTO"):
             there, here = self._find_joined(statement)
-            here.insert(there, self._list_missing(there, here))
+            names, values = re.findall(r"\((.*?)\) SELECT (.*) FROM ", statement, re.DOTALL)[0]
+            pairs = zip(re.findall(_PART, values), re.findall(_PART, names), strict=True)
+            columns = {_parts(old)[0]: _parts(new)[0] for old, new in pairs}
+            here.insert(there, columns, self._list_missing(there, here))
         elif view:
             if (view[1] == "CREATE") == (view[2] in self.views) or self._has_table(view[2]):
                 raise StatementFailed(f"[VIEW_ALREADY_EXISTS or VIEW_NOT_FOUND] {statement}")

@@ -106,14 +106,21 @@ class PhaseDraft:
         if typed:
             added = sorted({*read_added(self.now), *(c.name for c in typed)})
             self._set_properties({ADDED_PROPERTY: format_property(added)})
+        self.add_recorded((*typed, *texts), {})
+        return "none: columns are only added"
+
+    def add_recorded(self, columns: Sequence[Column], properties: Mapping[str, str]) -> None:
+        """Columns that the table records before it gets them."""
+        if properties:
+            self._set_properties(properties)
         drafts: list[Draft] = []
         after = self.now.schema
-        for column in (*typed, *texts):
+        for column in columns:
             change = AddColumn((column.name,), column, after.columns[-1].name)
             drafts.append(require_draft(self.target.draft_change(self.now, change)))
             after = patch(after, [change])
-        self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
-        return "none: columns are only added"
+        if drafts:
+            self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
 
     def rename_parts(self, found: PartRenames) -> str:
         """Parts of split columns under other names: the table records both, then only the new ones."""

@@ -39,6 +39,7 @@ from schemaman.migration.recipes.unite_columns import FormerColumn, unite_column
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.step_order import rename_columns
+from schemaman.migration.taken_columns import TakenColumns
 from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
@@ -165,13 +166,15 @@ class RecipePlanner:
         gate = unite_columns(draft, former, "" if ruling.level == "auto" else ruling.why)
         return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
 
-    def plan_take_rows(self, lake: LakeTable, earlier: LakeTable, address: str) -> Plan | Refusal | None:
+    def plan_take_rows(
+        self, lake: LakeTable, earlier: LakeTable, address: str, columns: TakenColumns
+    ) -> Plan | Refusal | None:
         """Plan to take the rows of the lake table of an earlier name; None if the policy forbids it."""
         ruling = self._policy_check().ask("rename-table")
         if ruling.level != "auto" or address in read_record(lake.properties).taken:
             return None
         draft = PhaseDraft(self.target, self.table, lake)
-        gate = take_rows(draft, earlier, address, "")
+        gate = take_rows(draft, earlier, address, columns, "")
         if isinstance(gate, Refusal):
             return gate
         return self._make_plan(draft, lake, Phase("take-rows", 1, 1, gate))

@@ -1,8 +1,9 @@
 """Two lake tables that turned out to be those of one source table: the later one takes the earlier rows.
 
-A rename of the table was answered after both had rows. Laws: a row that was written under the later name
-keeps what it has, also if it was deleted there. The earlier table stays as it is. Where the later table is
-the older one, its source had the other name for a time: no row that both have may be newer there.
+A rename of the table was answered after both had rows, or the format renames no table. Laws: a row that was
+written under the later name keeps what it has, also if it was deleted there. The earlier table stays as it
+is. Where the later table is the older one, its source had the other name for a time: no row that both have
+may be newer there.
 """
 
 from __future__ import annotations
@@ -10,36 +11,46 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.casts import write_conversion
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.names import TAKEN_PROPERTY, format_property
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.phases import PhaseDraft
-from schemaman.migration.row_columns import OFFSET, ORDER, PARTITION, STREAM, TOPIC
+from schemaman.migration.row_columns import ORDER
 from schemaman.migration.step_sequence import set_on_table
-from schemaman.migration.target import Draft, LakeTable
+from schemaman.migration.taken_columns import TakenColumns, list_required
+from schemaman.migration.target import Draft, LakeTable, find_column
 from schemaman.model.ddl import quote_name
+from schemaman.model.diff import AddColumn
+from schemaman.model.schema import Column
 
 _WRITERS = "writers that commit meanwhile: one of the two fails and has to try again"
 
 
-def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> str | Refusal:
+def take_rows(
+    draft: PhaseDraft, earlier: LakeTable, address: str, columns: TakenColumns, why: str
+) -> str | Refusal:
     """Draw the steps that take the rows of an earlier table, and return their gate in words.
 
-    `address` is that of the earlier table. Refused where a column of it is missing or has another type.
+    `address` is that of the earlier table, and `columns` say which column takes which values. Refused where a
+    column takes no exact values, or where the keys do not tell the same rows apart.
     """
+    refused = _refuse(draft, earlier, address, columns)
+    if refused is not None:
+        return refused
+    before = draft.now
+    draft.add_recorded(columns.added, columns.properties)
     later, here, there = draft.now, draft.name, draft.target.table_name(address)
-    types = {c.name: c.type for c in later.schema.columns}
-    lacking = [c.name for c in earlier.schema.columns if types.get(c.name) != c.type]
-    key = later.schema.key or (STREAM, TOPIC, PARTITION, OFFSET)
-    if lacking or earlier.schema.key != later.schema.key or ORDER not in types:
-        names = ", ".join(map(quote_name, lacking or earlier.schema.key))
-        reason = f"the tables differ in {names}, so that a row of one is none of the other"
-        instead = f"fill {later.name} by hand from {address}, where it has no row of the same key"
-        return Refusal(f"take the rows of {address}", reason, instead)
-    names = ", ".join(quote_name(c.name) for c in earlier.schema.columns)
-    values = ", ".join(f"o.{quote_name(c.name)}" for c in earlier.schema.columns)
-    same = " AND ".join(f"o.{quote_name(name)} <=> n.{quote_name(name)}" for name in key)
+    names = ", ".join(quote_name(new.name) for _, new in columns.pairs)
+    values = ", ".join(_write_value(old, new) for old, new in columns.pairs)
+    same = " AND ".join(
+        f"o.{quote_name(old)} <=> n.{quote_name(new)}" for old, new in columns.find_key(earlier, before)
+    )
     missing = f"FROM {there} AS o LEFT ANTI JOIN {here} AS n ON {same}"
+    nulls = " OR ".join(
+        f"{quote_name(old.name)} IS NULL" for old, _ in list_required(columns, before) if old is not None
+    )
     order = quote_name(ORDER)
     first, began = (f"(SELECT min({order}) FROM {name})" for name in (here, there))
     newer = f"o.{order} > {first} AND (o.{order} > n.{order} OR {began} < {first})"
@@ -54,7 +65,7 @@ def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> 
             None,
             (_WRITERS,),
             {"counts": {f"SELECT count(*) {missing}": 0}},
-            {"counts": {overlap: 0}},
+            {"counts": {overlap: 0} | ({sql.count_rows(there, nulls): 0} if nulls else {})},
         ),
         draft.now,
         why,
@@ -70,3 +81,31 @@ def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> 
     recorded = replace(recorded, undo=undo.statement, before={"properties": {TAKEN_PROPERTY: had}})
     draft.add_step(recorded, set_on_table(draft.now, properties))
     return "no row of the earlier table is newer than the first row of the later one, or than that of its key"
+
+
+def _refuse(draft: PhaseDraft, earlier: LakeTable, address: str, columns: TakenColumns) -> Refusal | None:
+    """Refuse to take rows that would lose a value, or that are not known again."""
+    later = draft.now
+    required = [new.name for old, new in list_required(columns, later) if old is None]
+    unmatched = (*columns.unmatched, *required)
+    change = f"take the rows of {address}"
+    instead = f"fill {later.name} by hand from {address}, where it has no row of the same key"
+    if unmatched or find_column(later.schema, ORDER) is None:
+        names = ", ".join(map(quote_name, unmatched or (ORDER,)))
+        return Refusal(
+            change, f"the tables differ in {names}, so that a row of one is none of the other", instead
+        )
+    if not columns.find_key(earlier, later):
+        keys = [f"({', '.join(each.schema.key)})" for each in (earlier, later)]
+        reason = f"its key is {keys[0]} and not {keys[1]}, so that a row of one is none of the other"
+        return Refusal(change, reason, instead)
+    for column in columns.added:
+        answer = draft.target.draft_change(later, AddColumn((column.name,), column, None))
+        if isinstance(answer, Refusal):
+            return Refusal(change, answer.reason, answer.instead)
+    return None
+
+
+def _write_value(old: Column, new: Column) -> str:
+    """Write the value of a column of the earlier table, alias `o`, as the column that takes it holds it."""
+    return write_conversion(f"o.{quote_name(old.name)}", old.type, new.type)

@@ -1,0 +1,120 @@
+"""A renamed table at a path takes all values of the former one, also those of columns that it lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from schemaman.migration.policy import Policy
+from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.row_columns import DELETED
+from schemaman.store.sql.store import SqlStore
+from tests.cases.connector import INT, TEXT, Connector, entry
+from tests.support.memory_sink import MemorySink
+from tests.support.records import column, image
+
+ID = column("id", optional=False)
+PRICE, NUMBER = column("price", "VARCHAR", 2, length=9), column("price", position=2)
+NOTE = column("note", "VARCHAR", 3, length=9)
+SIZES = (1, 100)
+
+
+class Shop:
+    """A MySQL server with a table that changes and gets another name."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self.lake = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
+        self.connector = Connector("mysql")
+
+    def change(self, table: str, *columns: Mapping[str, object], former: str = "", ddl: str = "") -> None:
+        told = entry(
+            "ALTER" if ddl or former else "CREATE", f'"shop"."{table}"', image(*columns, key=("id",))
+        )
+        if former:
+            told = {**told, "previousId": f'"shop"."{former}"'}
+        words = ddl or (f"RENAME TABLE `{former}` TO `{table}`" if former else f"CREATE TABLE {table}")
+        self.connector.change(told, table=table, ddl=words)
+
+    def write(self, table: str, op: str = "c", **values: object) -> None:
+        types = {name: TEXT if isinstance(value, str) else INT for name, value in values.items()}
+        record = self.connector.row(types, table=table, values=values, op=op)
+        key = json.loads(record.key or b"")
+        key |= {"payload": {"id": values["id"]}}
+        self.connector.records[-1] = replace(record, key=json.dumps(key).encode())
+
+    def take(self, size: int) -> None:
+        records = self.connector.records
+        for start in range(0, len(records), size):
+            self.lake.take(records[start : start + size])
+
+    def read(self, name: str) -> dict[int, dict[str, object]]:
+        table = next(t for a, t in self.lake.tables.items() if a.endswith(f".{name}") and t.live)
+        rows = [row for row in table.read() if not row[DELETED]]
+        return {
+            int(str(row["id"])): {n: v for n, v in row.items() if v is not None and n[0] != "_" and n != "id"}
+            for row in rows
+        }
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_values_of_split_kept_and_dropped_columns_go_along(store: SqlStore, size: int) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, PRICE, NOTE)
+    shop.write("a", id=1, price="dear", note="n1")
+    shop.write("a", id=2, price="cheap", note="n2")
+    shop.change("a", ID, NUMBER, NOTE, ddl="ALTER TABLE a MODIFY price INT")
+    shop.write("a", id=3, price=30, note="n3")
+    shop.change("a", ID, NUMBER, ddl="ALTER TABLE a DROP note")
+    shop.write("a", id=4, price=40)
+    shop.change("b c", ID, NUMBER, former="a")
+    shop.write("b c", id=5, price=50)
+    shop.write("b c", "u", id=2, price=20)
+    shop.take(size)
+    rows = shop.read("b c")
+    united = {id: next(v for n, v in row.items() if n.startswith("price")) for id, row in rows.items()}
+    assert united == {1: "dear", 2: 20, 3: 30, 4: 40, 5: 50}
+    assert {id: [v for n, v in row.items() if n.startswith("note")] for id, row in rows.items()} == {
+        1: ["n1"], 2: ["n2"], 3: ["n3"], 4: [], 5: [],
+    }  # fmt: skip
+    assert not [note for note in shop.lake.notes if note.startswith("take the rows")]
+    assert shop.lake.withheld() == {}
+
+
+def test_a_value_follows_its_column_and_not_the_name(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, NOTE)
+    shop.write("a", id=1, note="old")
+    shop.take(1)
+    shop.connector.records.clear()
+    shop.change("b", ID, NOTE, former="a")
+    shop.change("b", ID, {**NOTE, "name": "word"}, ddl="ALTER TABLE b RENAME COLUMN note TO word")
+    shop.change("b", ID, {**NOTE, "name": "word"}, {**NUMBER, "name": "note", "position": 4},
+                ddl="ALTER TABLE b ADD note INT")  # fmt: skip
+    shop.write("b", id=2, word="new", note=7)
+    shop.take(100)
+    assert shop.read("b") == {1: {"word": "old"}, 2: {"word": "new", "note": 7}}
+    (table,) = (t for a, t in shop.lake.tables.items() if a.endswith(".b"))
+    assert table.live is not None
+    assert len(read_record(table.live.properties).taken) == 1
+
+
+def test_rows_of_an_earlier_key_are_said_to_stay_under_the_former_name(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, NOTE)
+    shop.write("a", id=1, note="n1")
+    log = image(ID, NOTE, key=())
+    shop.connector.change(entry("ALTER", '"shop"."a"', log), table="a", ddl="ALTER TABLE a DROP PRIMARY KEY")
+    record = shop.connector.row({"id": INT, "note": TEXT}, table="a", values={"id": 2, "note": "n2"})
+    shop.connector.records[-1] = replace(record, key=None)
+    told = {**entry("ALTER", '"shop"."b"', log), "previousId": '"shop"."a"'}
+    shop.connector.change(told, table="b", ddl="RENAME TABLE a TO b")
+    record = shop.connector.row({"id": INT, "note": TEXT}, table="b", values={"id": 3, "note": "n3"})
+    shop.connector.records[-1] = replace(record, key=None)
+    shop.take(1)
+    (note,) = {each for each in shop.lake.notes if "stay there" in each}
+    assert "shop..a have an earlier key" in note.replace("`", "")
+    (table,) = (t for a, t in shop.lake.tables.items() if a.endswith(".b"))
+    assert {row["id"] for row in table.read()} == {2, 3}
