@@ -307,6 +307,17 @@ def _rename_twice_and_make_anew(source: Source) -> None:
     source.create("x", 5)
 
 
+def _rebuild_by_two_names(source: Source) -> None:
+    """The last row of the old table may come in one batch with both renames of the new one."""
+    source.create("t", 1, 2)
+    source.create("t_copy", 1)
+    source.rename("t_copy", "t_new")
+    source.write("t", 3)
+    source.rename("t", "t_old")
+    source.rename("t_new", "t")
+    source.write("t", 4)
+
+
 def _turn_three_names(source: Source) -> None:
     """One statement of which each part is a record, without structures."""
     for number, table in enumerate("abc", 1):
@@ -320,7 +331,8 @@ def _turn_three_names(source: Source) -> None:
 
 
 MOVES = (
-    _exchange_twice, _rebuild_twice, _make_anew_three_times, _rename_twice_and_make_anew, _turn_three_names,
+    _exchange_twice, _rebuild_twice, _make_anew_three_times, _rename_twice_and_make_anew,
+    _rebuild_by_two_names, _turn_three_names,
 )  # fmt: skip
 SIZES = (*range(1, 14), 1000) if PROOF else (1, 3, 1000)
 
