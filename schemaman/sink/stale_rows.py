@@ -129,8 +129,8 @@ class StaleRowCheck:
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
         """Find a table that had rows, and whose rename to this one was read only after they were written.
 
-        It may have had other names in between, under which no row came. `after` may be a history up to the end
-        of an earlier incarnation: a later rename is not one of its rows.
+        It may have had other names in between, under which no row came. `after` may be a history up to the
+        end of an earlier incarnation: a later rename says nothing of its rows.
         """
         known = {alias.name for alias in before.aliases if alias.kind == "table"}
         names = [(a.name, a.until) for a in after.aliases if a.kind == "table" and a.name not in known]
