@@ -355,7 +355,7 @@ class TableMover:
         known = end.other is not None and self.registry.store.history(end.other) is not None
         if end.other is not None and known and self.target.has_table(end.other):
             to = self.target.address(end.other)
-            if self._inspect(to) is None:
+            if self._inspect(to) is None and not self._is_taken(history, end, address):
                 tables = list_successors(self._inspect, address)
                 newest = [t for t in tables if find_incarnation(t.lake, history) == incarnation][-1]
                 moved = self._adopt(history, newest.lake, (newest.address, to), end.other, turn)

@@ -196,16 +196,17 @@ class Preflight:
         todo: list[tuple[TableId, TableId, TableEvent | None]] = []
         for name in names:
             todo += [(known[name], history.table, None)] if name in known else passed.get(name, ())
-        seen = {history.table}
+        seen = {history.table: history}
         inspect = partial(self.executor.inspect, format=format)
         while todo:
             previous, next, before = todo.pop()
             if previous in seen:
                 continue
-            seen.add(previous)
-            recorded = self.registry.history(previous)
+            recorded = seen[previous] = self.registry.history(previous)
             end = _find_rename(recorded, next, before)
             if end is None and (next != history.table or _was_renamed(recorded)):
+                continue
+            if end is not None and next in seen and _made_earlier(end, seen[next], before):
                 continue
             incarnation = recorded.latest.incarnation if end is None else end.incarnation
             for each in self.list_addresses(address(previous), format):
@@ -267,6 +268,17 @@ def _find_rename(history: TableHistory, new: TableId, before: TableEvent | None)
         # the renames of one statement have one position
         found = [e for e in found if e.at.position.kind == kind and is_older(e.at, before.at)]
     return found[-1] if found else None
+
+
+def _made_earlier(rename: TableEvent, new: TableHistory, before: TableEvent | None) -> bool:
+    """Whether a rename gave its new name to an earlier incarnation than the one that `before` ended.
+
+    Without `before`, the newest incarnation is meant.
+    """
+    incarnation = new.latest.incarnation if before is None else before.incarnation
+    ends = [e.at for e in new.events if e.kind in ("dropped", "renamed") and e.incarnation < incarnation]
+    kind = rename.at.position.kind
+    return kind != "none" and any(at.position.kind == kind and is_older(rename.at, at) for at in ends)
 
 
 def _refuse_names(names: NameCheck, lake: LakeTable, plan: Plan) -> Refusal | None:

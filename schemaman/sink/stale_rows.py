@@ -79,7 +79,7 @@ class StaleRowCheck:
             return misread
         if find_incarnation(lake, history) not in (None, history.latest.incarnation):
             return None  # it has the rows of an ended table, whatever table has the name now
-        previous = self._find_rename(*readings)
+        previous = self._find_rename(readings[0], history)
         if previous is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
             return _explain_rename(history, name, previous)
         return None
@@ -129,7 +129,8 @@ class StaleRowCheck:
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
         """Find a table that had rows, and whose rename to this one was read only after they were written.
 
-        It may have had other names in between, under which no row came.
+        It may have had other names in between, under which no row came. `after` may be a history up to the
+        end of an earlier incarnation: a later rename says nothing of its rows.
         """
         known = {alias.name for alias in before.aliases if alias.kind == "table"}
         names = [(a.name, a.until) for a in after.aliases if a.kind == "table" and a.name not in known]

@@ -342,6 +342,25 @@ def test_rows_do_not_depend_on_where_batches_end(
     assert {str(id) for rows in found[0].values() for id in rows} == written
 
 
+def test_a_table_made_anew_takes_no_rows_of_a_rename_that_an_earlier_one_had(source: Source) -> None:
+    """All statements come at once, after rows under the names that the table had at first."""
+    _rename_twice_and_make_anew(source)
+    records, lake = source.connector.records, source.lake
+    statements = [record for record in records if record.topic == "srv"]
+    rows = [record for record in records if record.topic != "srv"]
+    for batch in (statements[:1], rows[:2], statements[1:], rows[2:]):
+        lake.take(batch)
+    assert lake.withheld() == {}
+    assert {
+        name.rpartition(".")[2].strip("`"): _read(t.read()) for name, t in lake.tables.items() if t.live
+    } == {
+        "x": {5: "x5"},
+        "x__dropped_1": {1: "z1", 2: "y2", 3: "x3"},
+        "z": {4: "z4"},
+        "z__dropped_1": {1: "z1"},
+    }
+
+
 def _read_row(record: Record) -> dict[str, object]:
     """The row of a record after it; empty for a statement."""
     payload = json.loads(record.value or b"{}").get("payload", {})
