@@ -146,6 +146,12 @@ class SubjectRows(Protocol):
         `contents` are pairs of a context and a fingerprint.
         """
 
+    def find_revision(self) -> str | None:
+        """What all subjects have another of after each change, as this transaction found it.
+
+        None if to know it takes a wait, or if another writer shares this transaction and wrote before.
+        """
+
     def append_registrations(self, entries: Sequence[RegistrationEntry]) -> bool:
         """Append registrations to the log; False if it takes none now, and then none is there."""
 

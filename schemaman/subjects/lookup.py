@@ -67,6 +67,8 @@ def load_version(rows: SubjectRows, version: SubjectVersion) -> VersionedSchema:
 
 def fix_references(rows: SubjectRows, request: SchemaRequest, context: str) -> SchemaRequest:
     """Replace each reference to the latest version by its number. Raises `RefusedRequest` with 42201."""
+    if not any(reference.version == LATEST for reference in request.references):
+        return request
     fixed = tuple(
         replace(r, version=_find_referenced(rows, r, context, deleted=False).version.number)
         if r.version == LATEST

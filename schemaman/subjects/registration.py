@@ -171,6 +171,8 @@ def _complete(
             request = replace(request, text=latest.sent, type=latest.type, references=latest.references)
     metadata = _merge_metadata(config.get("defaultMetadata"), metadata, config.get("overrideMetadata"))
     rule_set = _merge_rules(config.get("defaultRuleSet"), rule_set, config.get("overrideRuleSet"))
+    if metadata is request.metadata and rule_set is request.rule_set:
+        return request
     return replace(request, metadata=metadata, rule_set=rule_set)
 
 

@@ -172,7 +172,9 @@ class SchemaRegistry:
         """
         outcomes: dict[int, VersionedSchema | SchemamanError] = {}
         parsed: dict[int, Registration] = {}
+        prepared: dict[int, Registration] = {}
         with self._store.reading_subjects() as rows:
+            revision = rows.find_revision()
             rows.read_ahead([each.subject for each in group])
             for number, each in enumerate(group):
                 try:
@@ -182,14 +184,14 @@ class SchemaRegistry:
             rows.read_ahead((), [each.content_key for each in parsed.values()])
             for number, one in parsed.items():
                 try:
-                    prepared = find_registered(rows, one)
-                    if prepared.existing is not None:
-                        outcomes[number] = register_schema(rows, prepared, group[number].actor)
+                    prepared[number] = found = find_registered(rows, one)
+                    if found.existing is not None:
+                        outcomes[number] = register_schema(rows, found, group[number].actor)
                 except RefusedRequest as error:
                     outcomes[number] = error
-        rest = {number: (each, group[number]) for number, each in parsed.items() if number not in outcomes}
+        rest = {number: (each, group[number]) for number, each in prepared.items() if number not in outcomes}
         if rest:
-            outcomes |= self._write(lambda rows: self._write_group(rows, rest, outcomes))
+            outcomes |= self._write(lambda rows: self._write_group(rows, rest, outcomes, revision))
         return tuple(outcomes[number] for number in range(len(group)))
 
     def _write_group(
@@ -197,14 +199,23 @@ class SchemaRegistry:
         rows: SubjectRows,
         group: Mapping[int, tuple[Registration, WantedRegistration]],
         outcomes: dict[int, VersionedSchema | SchemamanError],
+        revision: str | None,
     ) -> dict[int, VersionedSchema]:
-        """Register what a group has not registered yet; return the new versions."""
+        """Register what a group has not registered yet; return the new versions.
+
+        The group was prepared at a revision. What has changed since, also by the group itself, is read again.
+        """
         fresh: dict[int, VersionedSchema] = {}
-        parsed = [each for each, _ in group.values()]
-        rows.read_ahead([each.subject for each in parsed], [each.content_key for each in parsed])
-        for number, (_, wanted) in group.items():
+        is_unchanged = revision is not None and rows.find_revision() == revision
+        read = [each for each, _ in group.values()]
+        rows.read_ahead([each.subject for each in read], [each.content_key for each in read])
+        changed: set[object] = set()
+        for number, (before, wanted) in group.items():
+            keys = {before.subject, before.content_key}
+            is_as_read = is_unchanged and changed.isdisjoint(keys) and not (changed and before.referenced)
+            changed |= keys
             try:
-                prepared = wanted.prepare(rows)
+                prepared = before if is_as_read else wanted.prepare(rows)
                 found = register_schema(rows, prepared, wanted.actor, self._surroundings.gate)
             except RefusedRequest as error:
                 outcomes[number] = error

@@ -50,6 +50,7 @@ class Database(Protocol):
         now_ms: Callable[[], int],
         kept: KeptSubjects | None = None,
         append: AppendRegistrations | None = None,
+        former: str | None = None,
     ) -> SqlSubjectRows:
         """Make the subjects of a transaction."""
 

@@ -159,6 +159,9 @@ class GroupedSubjectRows(SqlSubjectRows):
         self._waiting = _RowsWaiting()
         super().__init__(connection, self._find_now, kept, append)
 
+    def find_revision(self) -> None:
+        """Return None: to ask for the revision would be a wait."""
+
     @property
     def _connection(self) -> Connection:
         """The connection for any other question or write than those below."""

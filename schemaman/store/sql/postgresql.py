@@ -137,6 +137,7 @@ class PostgresqlSchema:
         now_ms: Callable[[], int],
         kept: KeptSubjects | None = None,
         append: AppendRegistrations | None = None,
+        former: str | None = None,
     ) -> GroupedSubjectRows:
         """Make the subjects of a transaction: each question waits for the network."""
         return GroupedSubjectRows(connection, now_ms, kept, append)

@@ -34,6 +34,12 @@ _HEADER_BYTES = 100
 _CACHE_KIB = 16 << 10
 """How much a connection keeps of the pages that it has read; 2 MiB, the default, hold few schemas of many.
 Source: sqlite.org/pragma.html#pragma_cache_size."""
+_CHECKPOINT_PAGES = 4_000
+"""After how many pages, of 4 KiB, the write-ahead log goes into the file, which takes further syncs.
+
+A registration writes some fifteen pages, most of them again and again.
+Source: sqlite.org/pragma.html#pragma_wal_autocheckpoint.
+"""
 _FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 _FORMS = "there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
 _ANOTHER = "name another file; this one was not changed"
@@ -86,9 +92,10 @@ class SqliteFile:
         now_ms: Callable[[], int],
         kept: KeptSubjects | None = None,
         append: AppendRegistrations | None = None,
+        former: str | None = None,
     ) -> SqlSubjectRows:
         """Make the subjects of a transaction."""
-        return SqlSubjectRows(connection, now_ms, kept, append)
+        return SqlSubjectRows(connection, now_ms, kept, append, former)
 
     def claim(self, connection: Connection) -> None:
         """Write into the header whose file this is; part of the transaction that makes the tables."""
@@ -355,6 +362,7 @@ def _on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
 
 
 def _on_begin(connection: Connection) -> None:

@@ -36,6 +36,7 @@ from schemaman.store.sql.database import Database
 from schemaman.store.sql.group_commit import GroupCommit
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
 from schemaman.store.sql.kept_subjects import KeptSubjects, change_revision, read_revision
+from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.sqlite import SqliteFile
 from schemaman.store.sql.subject_faults import find_subject_faults
 from schemaman.store.sql.tables import (
@@ -60,6 +61,7 @@ from schemaman.store.subjects import SubjectRows
 from schemaman.store.summary_json import StoredSummary
 
 _PAGE = 1000
+_ADD_ENTRY = QuickStatement(insert(LOG))
 _FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 
 
@@ -79,6 +81,7 @@ class SqlStore:
         self._subject_writers = GroupCommit(self._begin_subjects)
         self._kept_subjects = KeptSubjects()
         self._revision: tuple[object, str] | None = None
+        self._former_revision: str | None = None
         self.last_subject_change = object()
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
@@ -343,7 +346,9 @@ class SqlStore:
         with self._explained(), self._subject_writers.join() as connection:
             clock = partial(self._read_clock, connection)
             append = partial(self._append_registrations, connection)
-            rows = self._database.make_rows(connection, clock, append=append)
+            # Only the first writer of a transaction finds the subjects as they were before it.
+            former, self._former_revision = self._former_revision, None
+            rows = self._database.make_rows(connection, clock, append=append, former=former)
             yield rows
             rows.send()
         self.last_subject_change = object()
@@ -352,6 +357,7 @@ class SqlStore:
     def _begin_subjects(self) -> Iterator[Connection]:
         with self._database.writer.connect() as connection, connection.begin():
             self._database.lock_subjects(connection)
+            self._former_revision = read_revision(connection) if self.is_local else None
             change_revision(connection)
             yield connection
 
@@ -483,7 +489,10 @@ class SqlStore:
             }
             for s, entry in log
         ]
-        connection.execute(insert(LOG), rows)
+        if len(rows) == 1:
+            _ADD_ENTRY.write_rows(connection, rows)
+        else:
+            connection.execute(insert(LOG), rows)
         last, _ = log[-1]
         set_meta(connection, end=str(last.sequence), head=last.hash)
         return last.sequence

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from schemaman.store.log import RegistrationEntry
-from schemaman.store.sql.kept_subjects import KeptSubjects
+from schemaman.store.sql.kept_subjects import KeptSubjects, read_revision
 from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
 from schemaman.store.sql.tables import BATCH, make_damaged_error
@@ -96,7 +96,8 @@ AppendRegistrations = Callable[[Sequence[RegistrationEntry]], bool]
 class SqlSubjectRows:
     """The rows of one transaction; `now_ms` is the clock of the store.
 
-    `kept` has what was read before; a transaction that writes has none. `append` writes into the log.
+    `kept` has what was read before; a transaction that writes has none. `append` writes into the log, and
+    `former` is the revision before the transaction wrote; None if that is unknown.
     """
 
     def __init__(
@@ -105,8 +106,10 @@ class SqlSubjectRows:
         now_ms: Callable[[], int],
         kept: KeptSubjects | None = None,
         append: AppendRegistrations | None = None,
+        former: str | None = None,
     ) -> None:
         self._connection = connection
+        self._former = former
         self._kept = kept
         self._append = append
         self.now_ms = now_ms
@@ -118,6 +121,10 @@ class SqlSubjectRows:
 
     def send(self) -> None:
         """Nothing: each write has been sent."""
+
+    def find_revision(self) -> str | None:
+        """The revision of all subjects as this transaction found it; None if it is unknown."""
+        return self._former if self._kept is None else read_revision(self._connection)
 
     def append_registrations(self, entries: Sequence[RegistrationEntry]) -> bool:
         """Append registrations to the log; False if it takes none now, and then none is there."""
