@@ -15,7 +15,7 @@ SCRIPT = str(Path(sys.executable).with_name("schemaman"))
 
 
 _WATCH_SECONDS = 0.1
-"""The time between two looks at the memory of processes."""
+"""The time between two samples of the memory of processes."""
 
 
 @dataclass(frozen=True, slots=True)
