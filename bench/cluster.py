@@ -1,17 +1,20 @@
 """`python -m bench.cluster` compares the Spark engine with what a user would write, in one session.
 
-`--mb` is the size of the values, `--files` are numbers of files. Each time counts only with a correct result;
-the session start does not count. Prints wall seconds, CPU seconds of all processes, and ratios to
-`sum(crc32)`.
+`--mb` is the size of the values, `--files` are numbers of files. Each time counts only with a correct
+result; the session start does not count. Variants run in turn, `--rounds` times. The least time and the least
+CPU time of each count, so that the first round is the warm-up. Prints wall seconds, CPU seconds of all
+processes, ratios to `sum(crc32)`, the first time of each variant, and the memory of the processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ import pyspark
 from pyspark.sql import functions as F
 
 from bench.cluster_events import WrittenEvents, write_files
-from bench.processes import read_tree_cpu
+from bench.processes import MemoryWatch, read_tree_cpu
 from schemaman.io.file_patterns import find_files
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
@@ -42,6 +45,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="+", default=[1, 200, 5000])
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--slow", action="store_true", help="also from_json and json.loads in an RDD")
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -49,18 +53,38 @@ def main() -> None:
         for files in options.files:
             folder = Path(name) / f"files-{files}"
             written = write_files(folder, options.mb, files, options.topics)
-            for variant, run in _list_variants(spark, folder, written, slow=options.slow).items():
-                found[f"{files} files: {variant}"] = _measure(run)
-            floor = found[f"{files} files: sum(crc32)"]
-            for title, figures in found.items():
-                if title.startswith(f"{files} files: "):
-                    ratio = figures["wall"] / floor["wall"], figures["cpu"] / floor["cpu"]
-                    print(
-                        f"{title:45} wall {figures['wall']:7.2f} s ({ratio[0]:5.2f}x)"
-                        f"  CPU {figures['cpu']:7.2f} s ({ratio[1]:5.2f}x)"
-                    )
+            os.sync()  # the disk must not be busy with these files while they are read
+            variants = _list_variants(spark, folder, written, slow=options.slow)
+            measured: dict[str, list[dict[str, float]]] = {variant: [] for variant in variants}
+            for _ in range(options.rounds):
+                for variant, run in variants.items():
+                    measured[variant].append(_measure(run))
+            figures = {variant: _summarize(one) for variant, one in measured.items()}
+            _print_figures(files, figures)
+            found |= {f"{files} files: {variant}": one for variant, one in figures.items()}
+            shutil.rmtree(folder)
         spark.stop()
-    print(json.dumps({"spark": pyspark.__version__, "mb": options.mb, "figures": found}))
+    facts = {"spark": pyspark.__version__, "mb": options.mb, "rounds": options.rounds}
+    print(json.dumps({**facts, "load": round(os.getloadavg()[2], 1), "figures": found}))
+
+
+def _summarize(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Take the least times and the greatest memory of a variant; `first` is the time of its first round."""
+    least = {name: min(one[name] for one in rounds) for name in ("wall", "cpu")}
+    most = {name: max(one[name] for one in rounds) for name in ("driver", "workers")}
+    return {**least, "first": rounds[0]["wall"], **most}
+
+
+def _print_figures(files: int, figures: Mapping[str, Mapping[str, float]]) -> None:
+    floor = figures["sum(crc32)"]
+    for variant, one in figures.items():
+        ratio = one["wall"] / floor["wall"], one["cpu"] / floor["cpu"]
+        print(
+            f"{f'{files} files: {variant}':45} wall {one['wall']:7.2f} s ({ratio[0]:5.2f}x, first"
+            f" {one['first']:6.2f} s)  CPU {one['cpu']:7.2f} s ({ratio[1]:5.2f}x)"
+            f"  driver {one['driver']:5.0f} MB  workers {one['workers']:5.0f} MB",
+            flush=True,
+        )
 
 
 def _list_variants(
@@ -110,9 +134,11 @@ def _list_variants(
 
 
 def _measure(run: Callable[[], None]) -> dict[str, float]:
-    cpu, start = read_tree_cpu(), time.monotonic()
-    run()
-    return {"wall": time.monotonic() - start, "cpu": read_tree_cpu() - cpu}
+    with MemoryWatch() as memory:
+        cpu, start = read_tree_cpu(), time.monotonic()
+        run()
+        found = {"wall": time.monotonic() - start, "cpu": read_tree_cpu() - cpu}
+    return {**found, "driver": memory.own / 1000, "workers": memory.largest_python / 1000}
 
 
 def _require(found: object, expected: object) -> None:

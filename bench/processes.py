@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 SCRIPT = str(Path(sys.executable).with_name("schemaman"))
+
+
+_WATCH_SECONDS = 0.1
+"""The time between two samples of the memory of processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,50 @@ def read_cpu(pids: Iterable[int]) -> float:
     texts = (Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace") for pid in pids)
     spent = (sum(map(int, text.rpartition(")")[2].split()[11:13])) for text in texts)
     return sum(spent) / os.sysconf("SC_CLK_TCK")
+
+
+class MemoryWatch:
+    """Watches the memory of this process and of its descendants that run Python, while it is entered.
+
+    `own` and `largest_python` are the greatest resident sizes in kB that were seen: of this process, and of
+    one of the others. Source: proc(5), `VmRSS`.
+    """
+
+    def __init__(self) -> None:
+        self.own = 0
+        self.largest_python = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> MemoryWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        mine = os.getpid()
+        while True:
+            for pid in list_tree():
+                name, size = _read_memory(pid)
+                if pid == mine:
+                    self.own = max(self.own, size)
+                elif name.startswith("python"):
+                    self.largest_python = max(self.largest_python, size)
+            if self._is_over.wait(_WATCH_SECONDS):
+                return
+
+
+def _read_memory(pid: int) -> tuple[str, int]:
+    """Read the name of a process and its resident kilobytes; 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "", 0
+    fields = dict(line.split(":", 1) for line in text.splitlines())
+    return fields["Name"].strip(), int(fields.get("VmRSS", "0 kB").split()[0])
 
 
 def _read_tree() -> dict[int, int]:

@@ -20,7 +20,7 @@ from schemaman.ingest.ingest import Summary
 from schemaman.spark.frame_scan import FrameScanner
 from schemaman.spark.ingest import Destination, Row, scan_segments
 from schemaman.spark.record_columns import PLACE
-from schemaman.spark.record_source import count_slots, parse_bytes
+from schemaman.spark.record_source import count_tasks
 from schemaman.spark.session import find_first_line, is_classic
 from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.spark.streaming.micro_batch import select_raw_columns
@@ -125,14 +125,13 @@ def _either(one: Column, other: Column) -> Column:
 def pack_partitions(records: DataFrame) -> DataFrame:
     """Let a task read several small partitions of a frame, since each task costs a tenth of a second.
 
-    There are as many tasks as the session runs at once, or one for `spark.sql.files.maxPartitionBytes`, and
-    never more than the frame has partitions. Spark Connect does not tell the size of a frame.
+    There are as many tasks as `count_tasks` counts, and never more than the frame has partitions. Spark
+    Connect does not tell the size of a frame.
     """
     if not is_classic(records.sparkSession):
         return records
     size = int(str(records._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    configured = parse_bytes(str(records.sparkSession.conf.get("spark.sql.files.maxPartitionBytes", "128m")))
-    tasks = max(count_slots(records.sparkSession), -(-size // configured))
+    tasks = count_tasks(records.sparkSession, size)
     return records.coalesce(tasks) if tasks <= _MOST_TASKS else records
 
 

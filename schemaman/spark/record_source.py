@@ -33,6 +33,8 @@ _REMOTE_SLOTS = 8
 """The assumed number of slots of a Spark Connect server, which does not tell its own."""
 
 _SIZES: Mapping[str, int] = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_TASK_BYTES = 2**30
+_SPARK_TASK_BYTES = 128 * 2**20
 _LEAST_OFFSETS = 20_000
 """The smallest number of offsets in a task: for fewer, opening a consumer takes longer than reading."""
 
@@ -112,13 +114,24 @@ def pickle_tasks(parts: Sequence[SourcePart], packs: Iterable[tuple[int, ...]]) 
 
 
 def choose_task_bytes(spark: SparkSession, total: int) -> int:
-    """Choose the bytes of a task as Spark does for its own files.
+    """Choose the bytes of a task, so that each slot gets equally many tasks of `count_tasks`.
 
-    Source: Spark `FilePartition.maxSplitBytes`: `spark.sql.files.maxPartitionBytes`, or an equal share of
-    each slot if that is less. The cost to open a file is left out: a worker needs about a millisecond.
+    The cost to open a file is left out: a worker needs about a millisecond.
+    """
+    return max(1, -(-total // count_tasks(spark, total)))
+
+
+def count_tasks(spark: SparkSession, total: int) -> int:
+    """Count the tasks for that many bytes: a multiple of the slots, since the last round fills them, too.
+
+    A task has at most `spark.sql.files.maxPartitionBytes`. With Spark's default it may have a GiB: a task
+    costs some hundredths of a second and learns its schemas anew. Its memory does not grow with its bytes.
+    Source of the default: Spark `SQLConf.FILES_MAX_PARTITION_BYTES`.
     """
     configured = parse_bytes(str(spark.conf.get("spark.sql.files.maxPartitionBytes", "128m")))
-    return max(1, min(configured, -(-total // count_slots(spark))))
+    most = _TASK_BYTES if configured == _SPARK_TASK_BYTES else configured
+    slots = count_slots(spark)
+    return slots * max(1, -(-total // (slots * most)))
 
 
 def choose_task_offsets(spark: SparkSession, total: int) -> int:

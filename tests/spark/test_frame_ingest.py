@@ -33,7 +33,9 @@ from schemaman.spark.record_source import (
     FilePart,
     PartScanner,
     TopicPart,
+    choose_task_bytes,
     count_slots,
+    count_tasks,
     pack_parts,
     parse_bytes,
     pickle_tasks,
@@ -189,6 +191,22 @@ def test_small_partitions_share_tasks(spark: Any) -> None:
     assert packed.rdd.getNumPartitions() == count_slots(spark)
     of_unknown_size = make_frame(spark, SHOP[:50]).repartition(12)
     assert pack_partitions(of_unknown_size).rdd.getNumPartitions() == 12
+
+
+def test_each_slot_gets_equally_many_tasks_of_a_gib_or_of_the_set_size(spark: Any) -> None:
+    slots, setting = count_slots(spark), "spark.sql.files.maxPartitionBytes"
+    assert [count_tasks(spark, size) for size in (0, 1, slots << 30, (slots << 30) + 1)] == [
+        slots,
+        slots,
+        slots,
+        2 * slots,
+    ]
+    assert choose_task_bytes(spark, (slots << 30) + 2 * slots) == (1 << 29) + 1
+    spark.conf.set(setting, "64m")
+    try:
+        assert count_tasks(spark, (slots << 26) + 1) == 2 * slots
+    finally:
+        spark.conf.unset(setting)
 
 
 def test_the_data_source_gives_records_and_runs(spark: Any, tmp_path: Path) -> None:
