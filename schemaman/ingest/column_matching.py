@@ -40,19 +40,19 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
         try:
             count = _count_keys(keys, key_form)
             count = _count_true(list(map(bytes.startswith, values[:count], repeat(prefix))))  # type: ignore[arg-type]
-            if template is not None and count > 1:
-                matched = template.match(values[:count], size)  # type: ignore[arg-type]
-                if matched is not None:
-                    pause = 0
-                    return _count_rising(matched, before)
-                # tails whose sizes differ often would be read twice
-                template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
             starts = list(map(bytes.find, values[:count], repeat(opening), repeat(size)))  # type: ignore[arg-type]
             if -1 in starts:
                 del starts[starts.index(-1) :]
             if outline.source == SPACED_SOURCE:  # see `find_source`
                 others = list(map(bytes.find, values[: len(starts)], repeat(SOURCE), repeat(size)))  # type: ignore[arg-type]
                 del starts[_count_true([at < 0 for at in others]) :]
+            if template is not None and len(starts) > 1:
+                matched = template.match(values[: len(starts)], starts)  # type: ignore[arg-type]
+                if matched is not None:
+                    pause = 0
+                    return _count_rising(matched, before)
+                # tails whose sizes differ often would be read twice
+                template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
             found = list(map(match_tail, values, starts))  # type: ignore[arg-type]
         except TypeError:  # a null among the bytes
             return 0, ()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from operator import itemgetter
+from operator import add, itemgetter
 from struct import Struct
 
 from schemaman.ingest.probe_patterns import TailColumns, Texts, find_digits
@@ -33,10 +33,10 @@ class TailTemplate:
     operation: int
     read_texts: Callable[[bytes], list[Texts]]
 
-    def match(self, values: Sequence[bytes], start: int) -> list[Texts] | None:
-        """Matches the ends of values behind an index; returns the texts of each, None unless all match."""
+    def match(self, values: Sequence[bytes], starts: Sequence[int]) -> list[Texts] | None:
+        """Matches the ends of values, each from an index on; returns their texts, None unless all match."""
         size, count = len(self.text), len(values)
-        if min(map(len, values)) < start + size:
+        if list(map(len, values)) != list(map(add, starts, repeat(size))):
             return None
         tails = b"".join(map(bytes.__getitem__, values, repeat(slice(-size, None))))
         if not self._has_text(tails, count):

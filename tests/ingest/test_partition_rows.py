@@ -121,11 +121,13 @@ def test_values_with_spaces_are_proven_together(is_block: bool, monkeypatch: pyt
     assert len(calls) < 20
 
 
-def test_a_row_has_a_source_block_without_spaces() -> None:
+@pytest.mark.parametrize("is_spaced", [False, True])
+def test_a_row_has_another_source_block_before_its_own(is_spaced: bool) -> None:
     """The block is no source block of the event; the record that follows is proven again."""
-    plain = space(orders()[0])
-    for block in (b'{"source":{"lsn":1}}', b'{"source":{', b'{"source": {"lsn": 1}}'):
-        other = replace(plain, value=(plain.value or b"").replace(b'"before": null', b'"before": ' + block))
+    plain = space(orders()[0]) if is_spaced else replace(orders()[0], headers=())
+    before = b'"before": ' if is_spaced else b'"before":'
+    for block in (b'{"source":{"lsn":1}}', b'{"source":{', b'{"source": {"lsn": 1}}', b'{"source": {'):
+        other = replace(plain, value=(plain.value or b"").replace(before + b"null", before + block))
         assert other.value != plain.value
         require_same(repeat([*[plain] * 20, other] * 4, 1), size=100)
 
