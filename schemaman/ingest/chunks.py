@@ -414,13 +414,10 @@ class _PartReader:
         self._add(item)
 
     def _add_block(self, batch: LineBatch, lines: BlockLines) -> None:
-        if batch.topic and lines.has_tabs:
-            self._blocks.note_all()
-            self._add_lines(batch)
-            return
+        prove = self._blocks.prove_keyed if batch.topic and lines.has_tabs else self._blocks.prove
         at, size = 0, len(lines)
         while at < size:
-            proven = self._blocks.prove(batch, lines, at)
+            proven = prove(batch, lines, at)
             self._read += proven - at
             at = proven + 1
             if proven == size:
