@@ -12,6 +12,7 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.ingest.chunks import KnownOffsets
 from schemaman.ingest.console_lines import are_plain_headers
+from schemaman.ingest.line_batches import LineBatch, parse_items
 from schemaman.io import files
 from schemaman.store.edge_hashes import EdgeHashes
 from tests.ingest.test_line_forms import count_parses, orders, print_line, read_parts, repeat, require_same
@@ -49,17 +50,30 @@ def test_partitions_in_turn(tmp_path: Path) -> None:
 
 
 def test_blocks_with_and_without_tabs(tmp_path: Path) -> None:
+    found = list(repeat(orders()[:1], 150))
+    apart = [replace(record, partition=1, offset=number) for number, record in enumerate(found[50:100])]
+    items: list[LineBatch] = []
+    for number, records in enumerate((found[:50], apart, found[100:])):
+        path = tmp_path / f"{number}.ndjson"
+        parts = PARTS[1] if number == 1 else ()
+        path.write_bytes(b"".join(print_line(r, *parts) + b"\n" for r in records))
+        read = files.read_batches(files.find_file(str(path)), topic=TOPIC)
+        batches = (item for item in read if isinstance(item, LineBatch))
+        items += (replace(batch, number=batch.number + 50 * number) for batch in batches)
+    whole = read_parts(parse_items(items), RUN, KnownOffsets(), 1000)
+    assert read_parts(items, RUN, KnownOffsets(), 1000) == whole
+
+
+@pytest.mark.parametrize("parts", [("key",), ("timestamp", "key")])
+def test_what_stands_between_proven_lines(tmp_path: Path, parts: tuple[str, ...]) -> None:
     path = tmp_path / "records.ndjson"
-    offsets = iter(range(400))
-    lines = [
-        print_line(replace(r, partition=1, offset=next(offsets)), *PARTS[1])
-        if 400 <= number < 800
-        else print_line(r)
-        for number, r in enumerate(repeat(orders()[:1], 1200))
-    ]
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
-    assert path.stat().st_size > 3 * 2**20  # of at least three blocks, one has lines of both kinds alone
-    require_same(path, RUN, topic=TOPIC)
+    lines = [print_line(r, *parts) for r in repeat(orders()[:1], 40)]
+    head, _, payload = lines[0].rpartition(b'"payload":')
+    between = [*BETWEEN, b" \t", head + b'"payload":\t' + payload]
+    alone = replace(orders()[0], offset=len(between) * 43 + 40)
+    between.append(print_line(alone, "offset", *parts))
+    path.write_bytes(b"".join(line + b"\n" for one in between for line in (*lines, one, *lines[:2])))
+    assert require_same(path, RUN, topic=TOPIC, size=10_000) > 42 * len(between)
 
 
 def count_parsed_lines(path: Path, known: KnownOffsets) -> int:
