@@ -39,7 +39,7 @@ from schemaman.ingest.line_forms import (
 )
 from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
-from schemaman.ingest.probe_patterns import Outline, Texts
+from schemaman.ingest.probe_patterns import Outline, Texts, quote_json
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
 from schemaman.store.edge_hashes import EdgeSource
 from schemaman.store.ranges import Partition
@@ -501,7 +501,8 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     match_opening, beginning, ending = form.match_opening, form.start, form.ending
     match_first, take_texts = outline.match_quoted, outline.texts
     outlines = [] if form.value is None else form.value.outlines
-    match_end = _match_end(QUOTED_SOURCE, outlines, outline, shape, form.proof)
+    source, is_spaced = quote_json(outline.source), outline.source == SPACED_SOURCE
+    match_end = _match_end(source, outlines, outline, shape, form.proof, is_quoted=True)
 
     # what other functions do, too, is written out here: calls are most of what a line costs
     def match(block: bytes, start: int, end: int) -> Matched | None:
@@ -513,7 +514,9 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
             return None
         row += start_size
         end -= ending_size
-        at = block.find(QUOTED_SOURCE, row, end)
+        if is_spaced and block.find(QUOTED_SOURCE, row, end) >= 0:  # see `find_source`
+            return None
+        at = block.find(source, row, end)
         if at < 0 or not block.startswith(ending, end):
             return None
         found = match_first(block, at, end)
@@ -533,7 +536,13 @@ _MatchEnd = Callable[[bytes, int, int], tuple[int, Texts] | None]
 
 
 def _match_end(
-    source: bytes, outlines: Sequence[Outline], first: Outline, shape: str, proof: bytes
+    source: bytes,
+    outlines: Sequence[Outline],
+    first: Outline,
+    shape: str,
+    proof: bytes,
+    *,
+    is_quoted: bool = False,
 ) -> _MatchEnd:
     """Makes the function that matches the end of a payload, from its last source block on.
 
@@ -541,7 +550,6 @@ def _match_end(
     shape of the `first` one. No pattern matches a second source block inside of an end, so that the first
     block that one matches is the last one.
     """
-    is_quoted = source == QUOTED_SOURCE
     table, layout = first.table, first.layout
 
     def match(block: bytes, row: int, end: int) -> tuple[int, Texts] | None:
