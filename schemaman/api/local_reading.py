@@ -15,6 +15,7 @@ from schemaman.debezium.wire_format import Forms
 from schemaman.ingest.chunks import ChunkPart, build_reading, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.ingest.line_batches import Item
+from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.ingest.read_extents import ReadExtents
 from schemaman.io.file_parts import PartReading, is_shareable
@@ -59,20 +60,20 @@ class LocalReading:
         Raises:
             SchemamanError: as `Intake.enter_all` and `read_files_in_processes`.
         """
-        prober = Prober(build_reading(self.schemas, self.forms))
+        learned = LineForms(Prober(build_reading(self.schemas, self.forms)))
         for _, group in groupby(found, key=self._is_shareable):
             sources = list(group)
             files = [source for source in sources if isinstance(source, File)]
             done = 0
             if self.jobs > 1 and is_worth_sharing(files, self.shared_from):
-                for pair in self._read_apart(files, prober):
+                for pair in self._read_apart(files, learned):
                     yield pair
                     done += 1
             for source in sources[done:]:
-                grown = self._read_grown(source, prober)
+                grown = self._read_grown(source, learned)
                 if grown is None:
                     intake = self._build_intake()
-                    grown = self._enter(intake, self._read_here(source, intake, prober))
+                    grown = self._enter(intake, self._read_here(source, intake, learned))
                 yield source, grown
 
     def _is_shareable(self, source: Source) -> bool:
@@ -83,7 +84,7 @@ class LocalReading:
         grown = self.grown.get(file)
         return grown is not None and (self.jobs < 2 or file.bytes - grown.bytes < self.shared_from)
 
-    def _read_grown(self, source: Source, prober: Prober) -> Summary | None:
+    def _read_grown(self, source: Source, learned: LineForms) -> Summary | None:
         """Reads the new lines of a file; None if it has to be read from its beginning.
 
         That is so if a new line has an offset that is not behind all known ones: it may be an offset of the
@@ -97,12 +98,12 @@ class LocalReading:
         behind = ReadExtents()
         extents = [(*place, 0, ranges[-1][1]) for place, ranges in intake.known.ranges.items() if ranges]
         behind.add([ChunkPart(extents=tuple(extents))])
-        self._enter(intake, _take_apart(self._read_here(source, intake, prober, lines), behind, taken))
+        self._enter(intake, _take_apart(self._read_here(source, intake, learned, lines), behind, taken))
         if taken and not _is_apart(taken[-1], behind):
             return None
         return intake.summary + Summary(grown.records, grown.records)
 
-    def _read_apart(self, found: Sequence[File], prober: Prober) -> Iterator[tuple[File, Summary]]:
+    def _read_apart(self, found: Sequence[File], learned: LineForms) -> Iterator[tuple[File, Summary]]:
         """Reads files in processes up to the first one with offsets beside those of an earlier one.
 
         The processes know what was read before the first file. That last file is read here from the chunk in
@@ -119,7 +120,7 @@ class LocalReading:
                 is_apart = not taken or _is_apart(taken[-1], met)
                 if not is_apart:
                     first = taken[-1][0]
-                    rest = (pair for pair in self._read_here(source, intake, prober) if pair[0] >= first)
+                    rest = (pair for pair in self._read_here(source, intake, learned) if pair[0] >= first)
                     self._enter(intake, rest)
                 met.add(part for _, part in taken)
                 yield source, intake.summary
@@ -127,10 +128,10 @@ class LocalReading:
                     return
 
     def _read_here(
-        self, source: Source, intake: Intake, prober: Prober, lines: LineRange | None = None
+        self, source: Source, intake: Intake, learned: LineForms, lines: LineRange | None = None
     ) -> Iterator[Numbered]:
         context = build_reading(self.schemas, self.forms)
-        return read_chunks(self.open_items(source, lines), intake.known, context, prober=prober)
+        return read_chunks(self.open_items(source, lines), intake.known, context, learned=learned)
 
     def _enter(self, intake: Intake, chunks: Iterable[Numbered]) -> Summary:
         return intake.enter_all(chunks, progress=self.end_chunk)

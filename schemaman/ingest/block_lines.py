@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
+
+from schemaman.ingest.probe_patterns import Texts
+
+Matched = tuple[int, Texts | None]
+"""The offset of a line, and the texts of its position; None for a record that was read before."""
+
+MatchLine = Callable[[bytes, int, int], Matched | None]
+"""Matches the line between two indexes of a block."""
 
 
 class BlockLines(Sequence[bytes]):

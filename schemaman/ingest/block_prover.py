@@ -17,9 +17,17 @@ from typing import Protocol
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Record
-from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.block_lines import BlockLines, Matched, MatchLine
 from schemaman.ingest.column_matching import MatchColumns, match_columns_of
 from schemaman.ingest.column_rows import ColumnRows
+from schemaman.ingest.console_lines import split_console_line
+from schemaman.ingest.keyed_lines import (
+    UNPRINTED,
+    find_lane_head,
+    find_parts,
+    match_keyed_line,
+    match_known_line,
+)
 from schemaman.ingest.line_batches import LineBatch
 from schemaman.ingest.line_forms import (
     OFFSET,
@@ -31,7 +39,7 @@ from schemaman.ingest.line_forms import (
 )
 from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
-from schemaman.ingest.probe_patterns import Outline, Texts
+from schemaman.ingest.probe_patterns import Outline, Texts, quote_json
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
 from schemaman.store.edge_hashes import EdgeSource
 from schemaman.store.ranges import Partition
@@ -51,17 +59,11 @@ class PartitionPlace(Protocol):
     last_offset: int
 
 
-Matched = tuple[int, Texts | None]
-"""The offset of a line, and the texts of its position; None for a record that was read before."""
-
 _KEPT_BYTES = 16 * 2**20
 """The size of the blocks that are kept in memory because the last line of a run may be in them."""
 
 _STREAK = 32
 """The number of rows proven one by one before columns are matched, for which a pattern is compiled."""
-
-MatchLine = Callable[[bytes, int, int], Matched | None]
-"""Matches the line between two indexes of a block."""
 
 
 @dataclass(eq=False, slots=True)
@@ -150,6 +152,15 @@ class BlockProver:
         self._keep(lines.end - lines.begin, cut, touched)
         return at
 
+    def prove_keyed(self, batch: LineBatch, lines: BlockLines, begin: int) -> int:
+        """Proves lines as `prove` does; they may have a key and more before their values."""
+        if b"" in self._lanes:
+            self._end(self._lanes[b""])  # lines between may be of other partitions
+        cut, touched = partial(_cut_line, batch, lines), list[_Lane]()
+        at = self._prove_keyed_lines(batch, lines, begin, cut, touched)
+        self._keep(lines.end - lines.begin, cut, touched)
+        return at
+
     def prove_rows(self, rows: ColumnRows | PartitionRows, limit: int, begin: int) -> int:
         """Proves rows from the one with the number `begin` on; returns that of the first unproven one.
 
@@ -212,6 +223,49 @@ class BlockProver:
             start = end + 1
         self._lane = lane
         return len(ends)
+
+    def _prove_keyed_lines(
+        self,
+        batch: LineBatch,
+        lines: BlockLines,
+        begin: int,
+        cut: Callable[[int], LastRecord],
+        touched: list[_Lane],
+    ) -> int:
+        block, ends = lines.block, lines.ends
+        start, lane, first = lines.find_begin(begin), self._lane, batch.first + batch.number - 1
+        for at in range(begin, len(ends)):
+            end = ends[at]
+            found = None if lane is None else _match_next(lane, block, start, end, first + at)
+            if lane is None or found is None:
+                opened = self._find_keyed_lane(batch, block, start, end, first + at)
+                if opened is None:
+                    return at
+                lane, found = opened
+            lane.next, lane.texts, lane.at = lane.next + 1, found[1], at
+            if lane.cut is not cut:
+                lane.cut = cut
+                touched.append(lane)
+            start = end + 1
+        self._lane = lane
+        return len(ends)
+
+    def _find_keyed_lane(
+        self, batch: LineBatch, block: bytes, start: int, end: int, number: int
+    ) -> tuple[_Lane, Matched] | None:
+        """Finds or opens the lane of a line, and matches the line.
+
+        `number` is the offset of a line that prints none.
+        """
+        head = find_lane_head(block, start, end)
+        lane = self._lanes.get(head)
+        found = None if lane is None else _match_next(lane, block, start, end, number)
+        if lane is not None and found is None:
+            self._end(lane)
+        if lane is None or found is None:
+            lane = self._open_keyed(batch, head, block[start:end], number)
+            found = None if lane is None else _match_next(lane, block, start, end, number)
+        return None if lane is None or found is None else (lane, found)
 
     def _prove_rows(
         self,
@@ -285,11 +339,11 @@ class BlockProver:
             opened = self._open_known(place, place, offset, progress, _match_known_row(offset))
         else:
             value = rows[at][-1]
-            proven = self._scanner.prober.match_row_form(place[0], key, value)
+            proven = self._scanner.prober.match_form(place[0], key, value, True)
             if proven is None:
                 return None
             form, key_form, outlined = proven
-            proof = NO_KEY if key_form is None else key_form.proof
+            proof = _find_proof(key_form, True)
             match = _match_value(form, outlined[0], outlined[1], offset, proof)
             opened = self._open_new(place, place, offset, progress, outlined, match)
             if opened is not None:
@@ -350,12 +404,38 @@ class BlockProver:
             return None
         if offset >= progress.next_known:
             return self._open_known(b"", place, offset, progress, _match_known_value(offset))
-        proven = self._scanner.prober.match_value_form(batch.topic, line)
+        proven = self._scanner.prober.match_form(batch.topic, None, line, False)
         if proven is None:
             return None
-        form, outlined = proven
+        form, _, outlined = proven
         match = _match_value(form, outlined[0], outlined[1], offset)
         return self._open_new(b"", place, offset, progress, outlined, match)
+
+    def _open_keyed(self, batch: LineBatch, head: bytes, line: bytes, number: int) -> _Lane | None:
+        try:
+            split = split_console_line(line)
+        except ValueError:
+            return None
+        parts = find_parts(line, split)
+        place = (batch.topic, batch.partition if split.partition is None else split.partition)
+        offset = number if split.offset is None else split.offset
+        progress = self._find_progress(place, offset)
+        if progress is None or parts is None:
+            return None
+        if offset >= progress.next_known:
+            opened = self._open_known(head, place, offset, progress, match_known_line(parts))
+        else:
+            proven = self._scanner.prober.match_form(batch.topic, split.key, split.value, split.is_key_known)
+            if proven is None:
+                return None
+            form, key_form, outlined = proven
+            proof = _find_proof(key_form, split.is_key_known)
+            match = _match_value(form, outlined[0], outlined[1], offset, proof)
+            match = match_keyed_line(parts, key_form, match)
+            opened = self._open_new(head, place, offset, progress, outlined, match)
+        if opened is not None:
+            self._lanes[head] = opened
+        return opened
 
     def _find_progress(self, place: Partition, offset: int) -> PartitionPlace | None:
         """Finds the progress of a partition that goes on with an offset, with all that was proven noted."""
@@ -396,6 +476,20 @@ class BlockProver:
         return _Lane(head, place, match, progress, None, offset, offset, limit, None)
 
 
+def _find_proof(key: ProbeForm | None, is_key_known: bool) -> bytes:
+    if key is not None:
+        return key.proof
+    return NO_KEY if is_key_known else UNKNOWN_KEY
+
+
+def _match_next(lane: _Lane, block: bytes, start: int, end: int, number: int) -> Matched | None:
+    """Matches a line with parts as the next one of a lane; `number` is its offset if it prints none."""
+    found = lane.match(block, start, end)
+    if found is None or (number if found[0] == UNPRINTED else found[0]) != lane.next:
+        return None
+    return None if lane.next >= lane.limit or _goes_back(lane, found[1]) else found
+
+
 def _goes_back(lane: _Lane, texts: Texts | None) -> bool:
     # texts of one layout have one type, which the type of `Texts` cannot express
     return lane.texts is not None and texts < lane.texts  # type: ignore[operator]
@@ -407,7 +501,8 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     match_opening, beginning, ending = form.match_opening, form.start, form.ending
     match_first, take_texts = outline.match_quoted, outline.texts
     outlines = [] if form.value is None else form.value.outlines
-    match_end = _match_end(QUOTED_SOURCE, outlines, outline, shape, form.proof)
+    source, is_spaced = quote_json(outline.source), outline.source == SPACED_SOURCE
+    match_end = _match_end(source, outlines, outline, shape, form.proof, is_quoted=True)
 
     # what other functions do, too, is written out here: calls are most of what a line costs
     def match(block: bytes, start: int, end: int) -> Matched | None:
@@ -419,7 +514,9 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
             return None
         row += start_size
         end -= ending_size
-        at = block.find(QUOTED_SOURCE, row, end)
+        if is_spaced and block.find(QUOTED_SOURCE, row, end) >= 0:  # see `find_source`
+            return None
+        at = block.find(source, row, end)
         if at < 0 or not block.startswith(ending, end):
             return None
         found = match_first(block, at, end)
@@ -439,7 +536,13 @@ _MatchEnd = Callable[[bytes, int, int], tuple[int, Texts] | None]
 
 
 def _match_end(
-    source: bytes, outlines: Sequence[Outline], first: Outline, shape: str, proof: bytes
+    source: bytes,
+    outlines: Sequence[Outline],
+    first: Outline,
+    shape: str,
+    proof: bytes,
+    *,
+    is_quoted: bool = False,
 ) -> _MatchEnd:
     """Makes the function that matches the end of a payload, from its last source block on.
 
@@ -447,7 +550,6 @@ def _match_end(
     shape of the `first` one. No pattern matches a second source block inside of an end, so that the first
     block that one matches is the last one.
     """
-    is_quoted = source == QUOTED_SOURCE
     table, layout = first.table, first.layout
 
     def match(block: bytes, row: int, end: int) -> tuple[int, Texts] | None:

@@ -136,14 +136,14 @@ def read_chunks(
     *,
     start: int = 0,
     size: int = CHUNK,
-    prober: Prober | None = None,
+    learned: LineForms | None = None,
 ) -> Iterator[tuple[int, ChunkPart]]:
     """Reads a source, or its part from item `start` on, as pairs of chunk number and chunk part.
 
     A chunk is `size` items of the source; each row of a batch and each line that is not empty is an item. A
-    part with a refusal is the last one. A `prober` of the same reading keeps what it has learned before.
+    part with a refusal is the last one. What a reading with the same context has `learned` is used.
     """
-    taker = _PartReader(known, reading, prober)
+    taker = _PartReader(known, reading, learned)
     number, skipped = divmod(start, size)
     rest, room = _ItemReader(items), size - skipped
     while True:
@@ -359,11 +359,11 @@ def _read_place(record: Record) -> tuple[str, int, int]:
 class _PartReader:
     """Reads parts one after the other, and keeps what bytes have proven from part to part."""
 
-    def __init__(self, known: KnownOffsets, reading: DecodeContext, prober: Prober | None) -> None:
+    def __init__(self, known: KnownOffsets, reading: DecodeContext, learned: LineForms | None) -> None:
         self._known = known
         self._reading = reading
-        self._scanner = Scanner(reading, prober=prober)
-        self._lines = LineForms(self._scanner.prober)
+        self._lines = learned or LineForms(Prober(reading))
+        self._scanner = Scanner(reading, prober=self._lines.prober)
         self._blocks = BlockProver(self._lines, self._scanner, known.edges)
         self._places: dict[Partition, _PartitionProgress] = {}
         self._read = 0
@@ -414,13 +414,10 @@ class _PartReader:
         self._add(item)
 
     def _add_block(self, batch: LineBatch, lines: BlockLines) -> None:
-        if batch.topic and lines.has_tabs:
-            self._blocks.note_all()
-            self._add_lines(batch)
-            return
+        prove = self._blocks.prove_keyed if batch.topic and lines.has_tabs else self._blocks.prove
         at, size = 0, len(lines)
         while at < size:
-            proven = self._blocks.prove(batch, lines, at)
+            proven = prove(batch, lines, at)
             self._read += proven - at
             at = proven + 1
             if proven == size:

@@ -13,8 +13,8 @@ _FIELDS = re.compile(
     rb"(?:(?:(?:CreateTime|LogAppendTime):(-?[0-9]{1,18})|NO_TIMESTAMP)\t)?"
     rb"(?:Partition:([0-9]{1,10})\t)?(?:Offset:([0-9]{1,18})\t)?"
 )
-_NO_HEADERS = b"NO_HEADERS"
-_NULL = b"null"
+NO_HEADERS = b"NO_HEADERS"
+NULL = b"null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,16 @@ def split_console_line(line: bytes) -> ConsoleLine:
         raise ValueError("the line has only one of partition and offset: print both, or neither")
     parts = line[start:].split(SEPARATOR)
     headers = b""
-    if len(parts) > 1 and (parts[0] == _NO_HEADERS or len(parts) == 3):
-        headers = parts.pop(0).replace(_NO_HEADERS, b"")
+    if len(parts) > 1 and (parts[0] == NO_HEADERS or len(parts) == 3):
+        headers = parts.pop(0).replace(NO_HEADERS, b"")
         if headers and b":" not in headers:
             raise ValueError("the line has a part that is neither headers nor a key")
     if len(parts) > 2:
         raise ValueError(f"the line has {len(parts) + 1} parts: a key or a value contains tabs")
     key = parts[0] if len(parts) == 2 else None
     return ConsoleLine(
-        None if parts[-1] == _NULL else parts[-1],
-        None if key == _NULL else key,
+        None if parts[-1] == NULL else parts[-1],
+        None if key == NULL else key,
         key is not None,
         None if time is None else int(time),
         None if partition is None else int(partition),
@@ -73,7 +73,7 @@ def _split_headers(text: bytes) -> Headers:
     for part in text.split(b",") if text else ():
         name, colon, value = part.partition(b":")
         if colon:
-            found.append((name.decode(errors="replace"), None if value == _NULL else value))
+            found.append((name.decode(errors="replace"), None if value == NULL else value))
         elif found:
             found[-1] = (found[-1][0], (found[-1][1] or b"") + b"," + part)
     return tuple(found)
@@ -82,6 +82,25 @@ def _split_headers(text: bytes) -> Headers:
 def has_framing_headers(parts: ConsoleLine) -> bool:
     """Returns whether headers determine the form of the key or the value."""
     return any(name in FRAMING_HEADERS for name, _ in parts.headers)
+
+
+def find_fields(block: bytes, start: int, end: int) -> tuple[int, bytes | None, bytes | None]:
+    """Finds where time, partition and offset of a line end; gives the texts of the last two, if printed.
+
+    The line stands between two indexes of a block.
+    """
+    fields = _FIELDS.match(block, start, end)
+    if fields is None:
+        return start, None, None
+    return fields.end(), fields[2], fields[3]
+
+
+def are_plain_headers(text: bytes) -> bool:
+    """Returns whether a part before key and value is surely headers that determine no form."""
+    if text == NO_HEADERS:
+        return True
+    is_certain = b":" in text and NO_HEADERS not in text
+    return is_certain and not any(name in FRAMING_HEADERS for name, _ in _split_headers(text))
 
 
 def is_console_line(line: bytes) -> bool:

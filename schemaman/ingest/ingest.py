@@ -34,7 +34,6 @@ from schemaman.ingest.chunks import (
     read_chunks,
 )
 from schemaman.ingest.line_batches import Item
-from schemaman.ingest.probe import Prober
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
@@ -54,14 +53,12 @@ def ingest(
     progress: Callable[[Summary], None] | None = None,
     size: int = CHUNK,
     forms: Forms = AUTO,
-    prober: Prober | None = None,
 ) -> Summary:
     """Read one source into the history of a stream, in this process.
 
     `schemas` returns the Avro text of a registry id. `keep_payload` keeps the bytes of rejected records in
     the log; they may contain personal data. `forms` are the configured encodings of keys and values.
-    `progress` is called with the sum so far after each chunk of `size` records. `prober` is as in
-    `read_chunks`.
+    `progress` is called with the sum so far after each chunk of `size` records.
 
     Raises:
         UnreadableInput: the source cannot be read, or the offsets of a partition decrease in it.
@@ -71,9 +68,7 @@ def ingest(
     """
     intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
     reading = build_reading(schemas, forms)
-    return intake.enter_all(
-        read_chunks(records, intake.known, reading, size=size, prober=prober), progress=progress
-    )
+    return intake.enter_all(read_chunks(records, intake.known, reading, size=size), progress=progress)
 
 
 class Intake:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from schemaman.debezium.raw_record import SOURCE
+from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Record
 from schemaman.ingest.probe import KnownForms, ProbeForm, Prober
 from schemaman.ingest.probe_patterns import BARE, NUMBER, QUOTED, Outline, Texts, quote_json
 
 OFFSET = b'"offset":'
 QUOTED_SOURCE = quote_json(SOURCE)
+_QUOTED_SPACED_SOURCE = quote_json(SPACED_SOURCE)
 _QUOTED_PAYLOAD = quote_json(b'"payload":')
 _TOKEN = re.compile(
     rb'[ \t\r\n]*("[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*|null|true|false|NaN|-?Infinity|[{}\[\],:])'
@@ -66,6 +67,8 @@ class LineForm:
         if self.value is None:
             return None
         at = line.rfind(QUOTED_SOURCE, start)
+        if at < 0:
+            at = line.rfind(_QUOTED_SPACED_SOURCE, start)  # as `find_source` does
         if at < 0:
             return None
         end = len(line) - len(self.ending)

@@ -178,20 +178,11 @@ class Prober:
         forms = self._topics.get(topic)
         return None if forms is None else _match_value(forms.values, value, UNKNOWN_KEY)
 
-    def match_value_form(
-        self, topic: str, value: bytes
-    ) -> tuple[ProbeForm, tuple[Outline, str, Texts]] | None:
-        """Matches a bare value as `match_value` does; returns its form, too."""
-        forms = self._topics.get(topic)
-        outlined = None if forms is None else _match_value(forms.values, value, UNKNOWN_KEY)
-        form = None if forms is None or outlined is None else _find_form(forms.values, value)
-        return None if form is None or outlined is None else (form, outlined)
-
-    def match_row_form(
-        self, topic: str, key: bytes | None, value: bytes | None
+    def match_form(
+        self, topic: str, key: bytes | None, value: bytes | None, is_key_known: bool
     ) -> tuple[ProbeForm, ProbeForm | None, tuple[Outline, str, Texts]] | None:
         """Matches a record without headers as `match_parts` does; returns the forms of value and key, too."""
-        forms, outlined = self._topics.get(topic), self.match_parts(topic, key, value, True)
+        forms, outlined = self._topics.get(topic), self.match_parts(topic, key, value, is_key_known)
         if forms is None or value is None or outlined is None:
             return None
         form, key_form = _find_form(forms.values, value), None if key is None else _find_form(forms.keys, key)

@@ -22,7 +22,7 @@ from schemaman.ingest.chunks import (
     read_chunks,
 )
 from schemaman.ingest.line_batches import Item
-from schemaman.ingest.probe import Prober
+from schemaman.ingest.line_forms import LineForms
 from schemaman.io.files import (
     STANDARD_INPUT,
     File,
@@ -118,8 +118,8 @@ def divide_files(files: Iterable[File], reading: PartReading) -> Iterator[Readin
             yield ReadingTask(number, file)
 
 
-def read_part(part: ReadingTask, reading: PartReading, prober: Prober) -> Iterator[ReadPart]:
-    """Reads a part of a file, chunk by chunk. A `prober` of the same reading keeps what it has learned.
+def read_part(part: ReadingTask, reading: PartReading, learned: LineForms) -> Iterator[ReadPart]:
+    """Reads a part of a file, chunk by chunk. What parts of the same reading have `learned` is used.
 
     Raises:
         UnreadableInput: as `read_batches`.
@@ -136,11 +136,12 @@ def read_part(part: ReadingTask, reading: PartReading, prober: Prober) -> Iterat
     items = _open_part(part, reading, count_bytes, note_schema)
     start, size, first = 0, reading.size, 0
     if isinstance(span, LineRange):
-        size, first = reading.size if span.end is None else END, span.chunk
+        first = span.chunk
+        start, size = (span.first_item, reading.size) if span.end is None else (0, END)
     elif isinstance(span, RowGroups):
         start = span.first_row
     context = build_reading(reading.schemas, reading.forms)
-    for chunk, found in read_chunks(items, reading.known, context, start=start, size=size, prober=prober):
+    for chunk, found in read_chunks(items, reading.known, context, start=start, size=size, learned=learned):
         yield ReadPart(first + chunk, found, counts[0], tuple(texts))
         counts[0] = 0
         texts.clear()

@@ -26,37 +26,31 @@ _FOLLOWING_BLANKS = re.compile(rb"\n(?=[ \t\r\x0b\x0c]*\n)").findall
 class LineRange:
     """Bytes of a file from `begin` up to `end`; None is the end of the file.
 
-    `number` is the first line, from 1. `chunk` is the number of the chunk whose items they are. A range
-    without `end` has the later chunks, too.
+    `number` is the first line, from 1. `chunk` is the number of the chunk whose items they are, and
+    `first_item` of its items stand before them. A range without `end` has the later chunks, too.
     """
 
     begin: int
     end: int | None
     number: int
     chunk: int
+    first_item: int = 0
 
 
 def split_into_ranges(
     path: str, size: int, limit: int, range_bytes: int = RANGE_BYTES
 ) -> Iterator[LineRange]:
-    """Splits a file into ranges of about `range_bytes`, in order.
+    """Splits a file into ranges of about `range_bytes`, in order; each is given as soon as its end is found.
 
-    A line of more than `limit` bytes is never in memory as a whole: the chunk that has it, and all behind it,
-    are the last range.
+    A line of more than `limit` bytes is never in memory as a whole: the range that has it has all behind it.
     """
-    chunk = 0
-    ranges: list[LineRange] = []
-    first = begin = _Cut(0, 1)
+    chunk, begin = 0, _Cut(0, 1)
     for cut in _cut_lines(path, size, limit, range_bytes):
-        if cut.kind == "long line":
-            yield LineRange(first.at, None, first.number, chunk)
-            return
-        if cut.at > begin.at:
-            ranges.append(LineRange(begin.at, cut.at, begin.number, chunk))
+        is_long = cut.kind == "long line"
+        if is_long or cut.at > begin.at:
+            yield LineRange(begin.at, None if is_long else cut.at, begin.number, chunk, begin.items)
         begin = cut
-        if cut.kind == "chunk":
-            yield from ranges
-            chunk, ranges, first = chunk + 1, [], cut
+        chunk += cut.kind == "chunk"
 
 
 def count_lines(path: str, size: int) -> int:
@@ -73,11 +67,13 @@ def count_lines(path: str, size: int) -> int:
 class _Cut:
     """A place behind a line: its offset in bytes, the number of the next line, and what ends there.
 
-    A line over the limit has not ended: the place is its beginning.
+    `items` of the chunk stand before the place. A line over the limit has not ended: the place is its
+    beginning.
     """
 
     at: int
     number: int
+    items: int = 0
     kind: Literal["range", "chunk", "long line"] = "range"
 
 
@@ -99,14 +95,14 @@ def _cut_lines(path: str, size: int, limit: int, range_bytes: int) -> Iterator[_
                 line_bytes, has_text = 0, False
                 room = size if is_chunk else room - items
                 if is_chunk or at - last_cut >= range_bytes:
-                    yield _Cut(at, number, "chunk" if is_chunk else "range")
+                    yield _Cut(at, number, (size - room) % size, "chunk" if is_chunk else "range")
                     last_cut = at
             line_bytes += len(block)
             has_text = has_text or bool(block.strip())
             if line_bytes > limit:
-                yield _Cut(at, number, "long line")
+                yield _Cut(at, number, kind="long line")
                 return
-    yield _Cut(at + line_bytes if has_text else at, number, "chunk")
+    yield _Cut(at + line_bytes if has_text else at, number, kind="chunk")
 
 
 def _count_ends(block: bytes) -> tuple[int, bool]:

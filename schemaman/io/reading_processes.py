@@ -12,6 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from schemaman.ingest.chunks import ChunkPart, build_reading
+from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.io.file_parts import (
     PartReading,
@@ -75,5 +76,5 @@ def read_files_in_processes(
 
 
 def _start_reading(reading: PartReading) -> Callable[[ReadingTask], Iterator[ReadPart]]:
-    prober = Prober(build_reading(reading.schemas, reading.forms))
-    return partial(read_part, reading=reading, prober=prober)
+    learned = LineForms(Prober(build_reading(reading.schemas, reading.forms)))
+    return partial(read_part, reading=reading, learned=learned)

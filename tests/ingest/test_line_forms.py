@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -104,12 +105,34 @@ def test_lines_that_are_otherwise_than_they_look(tmp_path: Path) -> None:
         require_same(path, "postgres/shop-json", size=LINES // 2)
 
 
-def test_most_lines_are_not_parsed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_spaced", [False, True])
+def test_most_lines_are_not_parsed(tmp_path: Path, is_spaced: bool) -> None:
     path = tmp_path / "records.jsonl"
-    found = repeat(orders()[:1], 200)
+    found = repeat([space(orders()[0]) if is_spaced else orders()[0]], 200)
     path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
     read, parsed = count_parsed_lines(path, KnownOffsets())
     assert (read, parsed < 30) == (200, True)
+
+
+def space(record: Record) -> Record:
+    """The record with a space behind each colon and comma of its value, and without headers."""
+    return replace(record, headers=(), value=json.dumps(json.loads(record.value or b"")).encode())
+
+
+def test_source_blocks_of_both_spellings(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    plain, spaced = replace(orders()[1], headers=()), space(orders()[1])
+    value, nested = spaced.value or b"", b'"before": {"a": {}, "source":{"a": 1}}'
+    both = [
+        replace(spaced, value=value.replace(b'"before": null', nested)),
+        replace(spaced, value=value.replace(b'"source": {', b'"source":{')),
+        replace(spaced, value=value.replace(b'"transaction": null', b'"transaction": ' + nested[17:-1])),
+        replace(plain, value=(plain.value or b"").replace(b'"before":null', nested.replace(b'":{', b'": {'))),
+    ]
+    assert all(one.value not in (value, plain.value) for one in both)
+    mixed = [record for one in both for record in (*[spaced] * 20, one, *[plain] * 20, one)]
+    path.write_bytes(b"".join(format_line(r) + b"\n" for r in repeat(mixed, 1)))
+    assert require_same(path, "postgres/shop-json", size=1000) == len(mixed)
 
 
 def count_parsed_lines(path: Path, known: KnownOffsets) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from schemaman.ingest.column_rows import ColumnRows, build_column_rows
 from schemaman.ingest.line_batches import RowBatch
 from schemaman.ingest.partition_rows import PartitionRows
 from tests.ingest.test_blocks import alternate
-from tests.ingest.test_line_forms import RUNS, know_half, orders, read_parts, repeat
+from tests.ingest.test_line_forms import RUNS, know_half, orders, read_parts, repeat, space
 from tests.support.checkout import PROOF
 from tests.support.damage import Mutator
 from tests.support.recordings import recorded, registry
@@ -88,11 +87,6 @@ def test_other_records_within_a_column() -> None:
     ]
     mixed = [record for other in others for record in (*plain[:20], other)]
     require_same(repeat(mixed, 1), size=100)
-
-
-def space(record: Record) -> Record:
-    """The record with a space behind each colon and comma of its value, and without headers."""
-    return replace(record, headers=(), value=json.dumps(json.loads(record.value or b"")).encode())
 
 
 @pytest.mark.parametrize("is_block", [False, True])

@@ -9,6 +9,7 @@ import pytest
 
 from schemaman.debezium.wire_format import AUTO
 from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
+from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.io import files
 from schemaman.io.file_parts import (
@@ -17,6 +18,7 @@ from schemaman.io.file_parts import (
     merge_read_parts,
     read_part,
 )
+from schemaman.io.line_ranges import LineRange, split_into_ranges
 from schemaman.io.schema_registry import FileSchemas
 from tests.ingest.test_line_forms import Parts, as_text, know_half
 from tests.support.damaged_lines import format_line
@@ -32,16 +34,16 @@ def make_reading(size: int, part_bytes: int, topic: str | None = None) -> PartRe
 
 
 def read_whole(path: Path, reading: PartReading) -> Parts:
-    items = files.read_batches(files.find_file(str(path)), topic=reading.topic, limit=LIMIT)
+    items = files.read_batches(files.find_file(str(path)), topic=reading.topic, limit=reading.limit)
     return list(read_chunks(items, reading.known, build_reading(reading.schemas), size=reading.size))
 
 
 def require_same_parts(path: Path, reading: PartReading) -> Parts:
     """Requires that parts give the chunks of the whole; returns these."""
     context = build_reading(reading.schemas)
-    prober = Prober(context)
+    learned = LineForms(Prober(context))
     divided = divide_files([files.find_file(str(path))], reading)
-    found = (read for part in divided for read in read_part(part, reading, prober))
+    found = (read for part in divided for read in read_part(part, reading, learned))
     whole = read_whole(path, reading)
     assert list(merge_read_parts(found, context)) == whole
     return whole
@@ -82,3 +84,27 @@ def test_lines_that_are_no_records(tmp_path: Path, content: bytes, size: int) ->
     path.write_bytes(content)
     require_same_parts(path, make_reading(size, 1 if len(content) < LIMIT else 100_000))
     require_same_parts(path, make_reading(size, 10**6, topic="t"))
+
+
+@pytest.mark.parametrize("topic", [None, "t"])
+def test_a_long_line_amid_a_chunk(tmp_path: Path, topic: str | None) -> None:
+    path = tmp_path / "records.jsonl"
+    lines = [format_line(replace(recorded(RUN)[0], offset=offset)) for offset in range(12)]
+    lines[8] += b" " * len(EVENT)
+    path.write_bytes(b"\n".join([b"", *lines]) + b"\n")
+    reading = replace(make_reading(5, 1, topic), limit=len(EVENT) * 3 // 2)
+    require_same_parts(path, reading)
+    spans = [task.span for task in divide_files([files.find_file(str(path))], reading)]
+    last = spans[-1]
+    assert isinstance(last, LineRange)
+    assert (len(spans), last.number, last.chunk, last.first_item) == (10, 10, 1, 3)
+
+
+def test_a_range_is_given_when_its_end_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    write_lines(path)
+    whole = len(list(split_into_ranges(str(path), 10**6, LIMIT, 20_000)))
+    ranges = split_into_ranges(str(path), 10**6, LIMIT, 20_000)
+    next(ranges)
+    path.write_bytes(b"")
+    assert len(list(ranges)) < 3 < whole
