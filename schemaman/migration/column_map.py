@@ -7,7 +7,7 @@ no answer depends on the policy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from schemaman.migration.plan import MigrationSource, PreviousVersion
 from schemaman.migration.properties.displaced_columns import read_displaced
@@ -22,11 +22,13 @@ class ColumnMap:
 
     `unclear` are names of the source, in lower case, whose column in the table is unknown, or is not the one
     that it should be. `stamped` is the previous version that the table's stamp means, None if unknown.
+    `others` are further columns of the table that hold a column of the source, each with its id.
     """
 
     names: Mapping[int, str]
     unclear: frozenset[str] = frozenset()
     stamped: int | None = None
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 def make_column_map(source: MigrationSource, lake: LakeTable) -> ColumnMap:
@@ -38,6 +40,7 @@ def make_column_map(source: MigrationSource, lake: LakeTable) -> ColumnMap:
     up_to_stamp = _HeldIds(names, past if stamped is None else past[: stamped + 1])
     since = [] if stamped is None else [_HeldIds(names, [version]) for version in past[stamped + 1 :]]
     found: dict[int, str] = {}
+    others: dict[str, int] = {}
     unclear: set[str] = set()
     for lake_name in lake.schema.names:
         source_name = names.get(lake_name, lake_name).lower()
@@ -45,15 +48,19 @@ def make_column_map(source: MigrationSource, lake: LakeTable) -> ColumnMap:
         id = _find_displaced_id(entry, past) if entry else _find_held_id(lake_name, up_to_stamp, since)
         if id is None:
             unclear.add(source_name)
-        elif id not in found or newest.get(id) == source_name:
+        elif id not in found:
             found[id] = lake_name
+        elif newest.get(id) == source_name:
+            others[found[id]], found[id] = id, lake_name
+        else:
+            others[lake_name] = id
     source_names = {names.get(lake_name, lake_name) for lake_name in lake.schema.names}
     lost = {
         name.lower()
         for name in source.schema.names
         if current.get(name) not in found and name in source_names
     }
-    return ColumnMap(found, frozenset(unclear | lost), stamped)
+    return ColumnMap(found, frozenset(unclear | lost), stamped, others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,10 @@ from schemaman.sink.values.values import BESIDE, UnfitColumn, UnfitValue
 from schemaman.sink.written_rows import UnnamedRow
 
 _NO_COLUMN = "the source has dropped this column, and the lake has no column for its values"
+_NOT_ADDED = (
+    "the lake has no column for its values: `{}` shows what the table lacks and adds it; add-column = ignore "
+    "in a [[policy]] leaves such values out"
+)
 _UNCLEAR_COLUMN = "the lake has a column of this name, and it is not known which column of the source it is"
 _UNDECIDED_NAMES = (
     "{} were all recreated, or swapped names: state for each what it became (`schemaman decide "
@@ -161,12 +165,14 @@ def map_columns(
     joined: TableHistory | None = None,
     *,
     drops: bool = False,
+    ignores_additions: bool = False,
     proves_keys: bool = False,
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
     `joined` is the history with more renames applied: rows are read by the ids of `recorded`. `drops`:
-    the policy lets the lake drop what the source has dropped, so such values may be left out. `proves_keys`:
+    the policy lets the lake drop what the source has dropped, so such values may be left out.
+    `ignores_additions`: it leaves out columns that the lake does not have. `proves_keys`:
     no person decides about another key, so that a row waits which may have been written under an earlier one.
     """
     history = recorded if joined is None else joined
@@ -200,6 +206,9 @@ def map_columns(
     undecided = find_undecided_columns(history)
     present = {c.id for c in newest.schema.columns}
     unmapped = {} if drops else {id: _NO_COLUMN for id, current in same.items() if current not in present}
+    if not ignores_additions:
+        reason = _NOT_ADDED.format(build_command(("sync",), (str(history.table),)))
+        unmapped |= {id: reason for id, current in same.items() if current in present and id not in names}
     unmapped |= {id: undecided[current] for id, current in same.items() if current in undecided}
     unclear = {c.id for c in newest.schema.columns if c.name.lower() in column_map.unclear}
     unmapped |= {
@@ -219,7 +228,10 @@ def map_columns(
     names_by_version = _map_split_columns(recorded, history, column_map.names)
     of_texts = _find_parts(texts, names, names_by_version)
     beside = [*texts.items(), *((id, name) for name, id in list_former_parts(recorded, live).items())]
-    siblings = _list_siblings(_find_owners(recorded, history), beside, names, names_by_version)
+    # A part whose source column went back to an earlier name may be in the table twice.
+    same_ids = {d: c for c, d in _pair_ids(recorded, history)}
+    others = [(same_ids[id], name) for name, id in column_map.others.items() if id in same_ids]
+    siblings = _list_siblings(_find_owners(recorded, history), beside, others, names, names_by_version)
     proofs = _find_key_proofs(recorded) if proves_keys else {}
     return RowMap(
         columns,
@@ -308,18 +320,20 @@ def _find_parts(
 def _list_siblings(
     owners: Mapping[int, int],
     beside: Collection[tuple[int, str]],
+    others: Collection[tuple[int, str]],
     names: Mapping[int, str],
     by_version: Mapping[tuple[int, int], str],
 ) -> dict[str, tuple[str, ...]]:
     """The other columns of the source's column, for each column of the lake that is one of several.
 
-    `beside` are columns of texts and of former values, by the id of the source's column. A split column may
-    have had another name since: then it has two ids, and each part is beside those of both.
+    `beside` are columns of texts and of former values, by the id of the source's column; `others` are further
+    columns of a split column. A split column may have had another name since: then it has two ids, and each
+    part is beside those of both.
     """
     parts: dict[int, set[str]] = {}
     for id, name in (*((id, name) for (_, id), name in by_version.items()), *beside):
         parts.setdefault(owners.get(id, id), set()).add(name)
-    for id, name in names.items():
+    for id, name in (*names.items(), *others):
         if (found := parts.get(owners.get(id, id))) is not None:
             found.add(name)
     return {name: tuple(sorted(found - {name})) for found in parts.values() for name in found}
@@ -408,10 +422,15 @@ def _find_last_rank(version: SchemaVersion, kind: PositionKind) -> Rank:
 
 
 def _match_ids(history: TableHistory, joined_history: TableHistory) -> dict[int, int]:
-    """Each id of a column in a history, and its id in the history with more renames applied."""
+    """Each id of a column in a history, and its last id in the history with more renames applied."""
+    return dict(_pair_ids(history, joined_history))
+
+
+def _pair_ids(history: TableHistory, joined_history: TableHistory) -> list[tuple[int, int]]:
+    """The id of each column of each version, and that in the history with more renames applied."""
     pairs = zip(history.versions, joined_history.versions, strict=True)
     columns = (zip(v.schema.columns, w.schema.columns, strict=True) for v, w in pairs)
-    return {c.id: d.id for found in columns for c, d in found if c.id is not None and d.id is not None}
+    return [(c.id, d.id) for found in columns for c, d in found if c.id is not None and d.id is not None]
 
 
 def find_undecided_columns(history: TableHistory, *, reused: bool = False) -> dict[int, str]:

@@ -186,6 +186,22 @@ def test_rows_go_where_the_table_says_that_it_keeps_a_column() -> None:
     assert gone.values["_op"] == "d"
 
 
+@pytest.mark.parametrize(
+    ("value", "ignores", "waits"), [("x", False, True), (None, False, False), ("x", True, False)]
+)
+def test_a_value_waits_whose_column_the_lake_should_have(
+    value: str | None, ignores: bool, waits: bool
+) -> None:
+    columns = (Column("id", Integer(32), id=1), Column("A b", String(), id=2), Column("new", String(), id=3))
+    schema, at = TableSchema(columns, ("id",)), Coordinates("t", 0, 0)
+    version = SchemaVersion(1, "x" * 12, 1, "confirmed", (Revision(0, schema, at),), None, at, None, 1, ())
+    lake = replace(NAMED, schema=replace(NAMED.schema, columns=NAMED.schema.columns[:2]))
+    to = map_columns(TableHistory(TABLE, "postgresql", (version,)), lake, ignores_additions=ignores)
+    made = map_change(replace(change("c", {"id": 1}, {"id": 1, "new": value}, version=1), schema=schema), to)
+    assert isinstance(made, UnfitColumn) == waits
+    assert not isinstance(made, UnfitColumn) or "`schemaman sync " in made.reason
+
+
 QTY: dict[Path, str] = {("qty",): "quantity"}
 
 

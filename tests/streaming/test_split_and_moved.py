@@ -149,8 +149,8 @@ def test_a_row_has_one_value_where_the_part_has_another_name_in_later_versions(
     assert [row["b"] for row in alive_in(second)] == [new] * 3
 
 
-@pytest.mark.parametrize("size", [1, 2, 9])
-@pytest.mark.parametrize("names", [("b", "a"), ("b", "c", "a")])
+@pytest.mark.parametrize("size", [1, 3, 9])
+@pytest.mark.parametrize("names", [("b", "a"), ("b", "c", "a"), ("b", "a", "b", "a")])
 def test_a_part_is_found_where_its_column_has_its_first_name_again(
     store: SqlStore, names: tuple[str, ...], size: int
 ) -> None:

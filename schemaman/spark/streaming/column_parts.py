@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
@@ -15,12 +16,13 @@ from schemaman.spark.streaming.sink_table import Blocked
 def add_parts(state: MigrationState) -> MigrationState:
     """Add the columns that the table needs beside others."""
     table, history = state.context, state.history
+    unfit = _add_joined_ids(state)
     for _ in SPLIT_PLANS:
         lake = state.lake
         if lake is None or not table.splits_columns or refuse_foreign_store(table, lake):
             break
         recipes = table.make_recipes(migration_source(split_columns(history, lake)))
-        plan = plan_split(recipes, history, lake, state.rows.unfit, has_rows=True)
+        plan = plan_split(recipes, history, lake, unfit, has_rows=True)
         if plan is None:
             break
         outcome = table.apply_plan(plan)
@@ -28,3 +30,23 @@ def add_parts(state: MigrationState) -> MigrationState:
             return state.stop(outcome)
         state = state.add(outcome)
     return replace(state, history=split_columns(history, state.lake))
+
+
+def _add_joined_ids(state: MigrationState) -> frozenset[int]:
+    """The ids of columns that need texts beside them, with those of the same columns by proven renames.
+
+    A value of a column from before such a rename goes into the column that has the later name.
+    """
+    unfit, proven = state.rows.unfit, state.source.find_proven_renames() if state.rows.unfit else ()
+    if not proven:
+        return unfit
+    whole = state.source.decide_history()
+    joined = apply_decisions(whole, Decisions(proven))
+    pairs = [
+        (c.id, d.id)
+        for v, w in zip(whole.versions, joined.versions, strict=True)
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=True)
+        if c.id is not None
+    ]
+    same = {joined_id for id, joined_id in pairs if id in unfit}
+    return unfit | {id for id, joined_id in pairs if joined_id in same}

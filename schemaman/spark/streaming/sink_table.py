@@ -35,18 +35,20 @@ class Ready:
     """A lake table that can take rows; `steps` are the statements that were run for it just now.
 
     `proven` are renames that the evidence alone proves and that this table has made: older rows go into the
-    renamed columns. `drops`: values of columns that the source has dropped may be left out. `notes` name
-    such columns of this batch, and columns that could not be added for rows that have them. `later` are the
-    versions whose key the table gets after the rows with its present key are written. `keeps_both`: the table
-    has both columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`.
-    `place`: the table and the versions whose rows it takes; None for all rows of the source. `waiting` is a
-    plan that a person may approve while rows are written. `adds_texts`: see `RowMap`.
+    renamed columns. `drops`: values of columns that the source has dropped may be left out.
+    `ignores_additions`: so may those of columns that the table does not have. `notes` name such columns of
+    this batch, and columns that could not be added for rows that have them. `later` are the versions whose
+    key the table gets after the rows with its present key are written. `keeps_both`: the table has both
+    columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`. `place`: the
+    table and the versions whose rows it takes; None for all rows of the source. `waiting` is a plan that a
+    person may approve while rows are written. `adds_texts`: see `RowMap`.
     """
 
     lake: LakeTable
     steps: tuple[str, ...] = ()
     proven: tuple[Rename, ...] = ()
     drops: bool = False
+    ignores_additions: bool = False
     notes: tuple[str, ...] = ()
     later: frozenset[int] = frozenset()
     keeps_both: bool = False
@@ -70,7 +72,14 @@ class Ready:
         history = history if self.place is None else self.place.cut_incarnations(history)
         joined = self.join_renames(history)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
-        found = map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
+        found = map_columns(
+            history,
+            self.lake,
+            joined,
+            drops=self.drops,
+            ignores_additions=self.ignores_additions,
+            proves_keys=self.proves_keys,
+        )
         found = replace(found, adds_texts=self.adds_texts)
         if self.place is None or (not self.place.first and self.place.until is None):
             return found

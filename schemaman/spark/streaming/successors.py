@@ -209,6 +209,7 @@ def _use_earlier_table(state: MigrationState, place: RowPlace, table: LakeTableA
             lake,
             steps,
             proven=state.source.find_proven_renames(),
+            ignores_additions=state.ignores_additions,
             later=later,
             keeps_both=state.source.keeps_both,
             proves_keys=True,

@@ -205,6 +205,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
         steps=state.steps,
         notes=tuple(dict.fromkeys(state.notes)),
         drops=state.drops,
+        ignores_additions=state.ignores_additions,
         later=ready.later | later,
         adds_texts=state.source.splits_columns and not state.rows.unfit,
         place=replace(state.place, table=LakeTableAt(state.context.sink_table.lake_table, ready.lake)),
