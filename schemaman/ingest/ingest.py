@@ -1,7 +1,8 @@
 """Scans, decodes and records the new records of a source, chunk by chunk.
 
-Law: each chunk is recorded in one transaction with the offsets that it covers. So a crash loses one chunk at
-most, and another reading repeats nothing. The history does not depend on where chunks or sources end.
+Law: each chunk, or group of chunks with few runs, is recorded in one transaction with the offsets that it
+covers. So a crash loses one group at most, and another reading repeats nothing. The history does not depend
+on where chunks or sources end.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import hash_record
 from schemaman.debezium.wire_format import AUTO, Forms
+from schemaman.ingest.chunk_group import ChunkGroup
 from schemaman.ingest.chunks import (
     CHUNK,
     ChunkPart,
@@ -140,12 +142,30 @@ class Intake:
         *,
         progress: Callable[[Summary], None] | None = None,
     ) -> Summary:
-        """Records the chunks of the source, in order; `progress` is called after each. Raises as `enter`."""
-        for _, taken in chunks:
-            self.enter(taken)
-            if progress is not None:
-                progress(self.summary)
+        """Records the chunks of the source, in order and in groups. Raises as `enter`.
+
+        `progress` is called after each chunk, with the sum of what is recorded. An error that it or a chunk
+        raises ends the reading after all chunks before are recorded.
+        """
+        group = ChunkGroup(self._reading)
+        try:
+            for _, taken in chunks:
+                if not group.has_room(taken):
+                    self._enter_group(group)
+                group.add(taken)
+                if group.is_full:
+                    self._enter_group(group)
+                if progress is not None:
+                    progress(self.summary)
+        finally:
+            self._enter_group(group)
         return self.summary
+
+    def _enter_group(self, group: ChunkGroup) -> None:
+        """Records the chunks of a group, if it has any."""
+        whole = group.take()
+        if whole is not None:
+            self.enter(whole)
 
     def _follow(self, taken: ChunkPart) -> None:
         """Requires that offsets increase from chunk to chunk."""
