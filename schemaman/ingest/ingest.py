@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
     FILLED_LATE,
     Note,
@@ -37,6 +36,7 @@ from schemaman.ingest.chunks import (
 )
 from schemaman.ingest.line_batches import Item
 from schemaman.ingest.probe import Prober
+from schemaman.ingest.run_decoding import RunDecoder
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
@@ -94,8 +94,7 @@ class Intake:
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
-        self._schemas = schemas
-        self._forms = forms
+        self._decoder = RunDecoder(stream, schemas, forms)
         self._reading = build_reading(schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Partition, int] = {}
@@ -197,7 +196,7 @@ class Intake:
         return (Note(*place, FILLED_LATE, message),)
 
     def _decoded(self, run: SchemaRun) -> tuple[Outcome, ...]:
-        outcomes = decode(run, self._stream, self._schemas, self._forms)
+        outcomes = self._decoder.decode(run)
         if not self._keep_payload:
             return outcomes
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)
