@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 from schemaman.api.unchanged_files import GrownFile
 from schemaman.debezium.wire_format import Forms
@@ -116,16 +116,27 @@ class LocalReading:
         with closing(streams):
             for source, chunks in zip(found, streams, strict=True):
                 intake, taken = self._build_intake(), list[Numbered]()
-                self._enter(intake, _take_apart(chunks, met, taken))
+                # In one piece: which chunks are recorded together does not depend on who has read them.
+                rest = self._read_rest(source, intake, learned, met, taken)
+                self._enter(intake, chain(_take_apart(chunks, met, taken), rest))
                 is_apart = not taken or _is_apart(taken[-1], met)
-                if not is_apart:
-                    first = taken[-1][0]
-                    rest = (pair for pair in self._read_here(source, intake, learned) if pair[0] >= first)
-                    self._enter(intake, rest)
                 met.add(part for _, part in taken)
                 yield source, intake.summary
                 if not is_apart:
                     return
+
+    def _read_rest(
+        self,
+        source: File,
+        intake: Intake,
+        learned: LineForms,
+        met: ReadExtents,
+        taken: Sequence[Numbered],
+    ) -> Iterator[Numbered]:
+        """Reads the chunks from the last one that was taken on, if that is not apart."""
+        if taken and not _is_apart(taken[-1], met):
+            first = taken[-1][0]
+            yield from (pair for pair in self._read_here(source, intake, learned) if pair[0] >= first)
 
     def _read_here(
         self, source: Source, intake: Intake, learned: LineForms, lines: LineRange | None = None

@@ -1,7 +1,8 @@
 """Scans, decodes and records the new records of a source, chunk by chunk.
 
-Law: each chunk is recorded in one transaction with the offsets that it covers. So a crash loses one chunk at
-most, and another reading repeats nothing. The history does not depend on where chunks or sources end.
+Law: each chunk, or group of chunks with few runs, is recorded in one transaction with the offsets that it
+covers. So a crash loses one group at most, and another reading repeats nothing. The history does not depend
+on where chunks or sources end.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
     FILLED_LATE,
     Note,
@@ -23,6 +23,7 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import hash_record
 from schemaman.debezium.wire_format import AUTO, Forms
+from schemaman.ingest.chunk_group import ChunkGroup
 from schemaman.ingest.chunks import (
     CHUNK,
     ChunkPart,
@@ -34,6 +35,7 @@ from schemaman.ingest.chunks import (
     read_chunks,
 )
 from schemaman.ingest.line_batches import Item
+from schemaman.ingest.run_decoding import RunDecoder
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
@@ -87,8 +89,7 @@ class Intake:
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
-        self._schemas = schemas
-        self._forms = forms
+        self._decoder = RunDecoder(stream, schemas, forms)
         self._reading = build_reading(schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Partition, int] = {}
@@ -135,12 +136,30 @@ class Intake:
         *,
         progress: Callable[[Summary], None] | None = None,
     ) -> Summary:
-        """Records the chunks of the source, in order; `progress` is called after each. Raises as `enter`."""
-        for _, taken in chunks:
-            self.enter(taken)
-            if progress is not None:
-                progress(self.summary)
+        """Records the chunks of the source, in order and in groups. Raises as `enter`.
+
+        `progress` is called after each chunk, with the sum of what is recorded. An error that it or a chunk
+        raises ends the reading after all chunks before are recorded.
+        """
+        group = ChunkGroup(self._reading)
+        try:
+            for _, taken in chunks:
+                if not group.has_room(taken):
+                    self._enter_group(group)
+                group.add(taken)
+                if group.is_full:
+                    self._enter_group(group)
+                if progress is not None:
+                    progress(self.summary)
+        finally:
+            self._enter_group(group)
         return self.summary
+
+    def _enter_group(self, group: ChunkGroup) -> None:
+        """Records the chunks of a group, if it has any."""
+        whole = group.take()
+        if whole is not None:
+            self.enter(whole)
 
     def _follow(self, taken: ChunkPart) -> None:
         """Requires that offsets increase from chunk to chunk."""
@@ -172,7 +191,7 @@ class Intake:
         return (Note(*place, FILLED_LATE, message),)
 
     def _decoded(self, run: SchemaRun) -> tuple[Outcome, ...]:
-        outcomes = decode(run, self._stream, self._schemas, self._forms)
+        outcomes = self._decoder.decode(run)
         if not self._keep_payload:
             return outcomes
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)

@@ -73,9 +73,6 @@ from schemaman.ingest.probe_patterns import (
 _KEPT_FORMS = 64
 _KEPT_OUTLINES = 16
 _NEIGHBOURS = 4
-_PROBES_BEFORE_OUTLINE = 8
-"""Looks at records of one form before a pattern is compiled, which costs as much as a hundred looks."""
-
 _PROBES_BEFORE_TRY = 2
 """Looks before an outline with a known pattern is learned, which costs as much as a look."""
 
@@ -382,11 +379,8 @@ class Prober:
         if known is None:
             if form.looks % _PROBES_BEFORE_TRY:
                 return probe
-            order, may_compile = (
-                self._reading.order_of(facts.connector),
-                not form.looks % _PROBES_BEFORE_OUTLINE,
-            )
-            known = learn_outline(tail, facts.table, order, self._patterns, may_compile=may_compile)
+            order = self._reading.order_of(facts.connector)
+            known = learn_outline(tail, facts.table, order, self._patterns)
             if known is None:
                 return probe
             if known.layout is not None:

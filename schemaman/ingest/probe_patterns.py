@@ -7,6 +7,7 @@ texts the outline captures. The parser reads every other tail.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import methodcaller
@@ -35,6 +36,8 @@ _NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
 
 _NAME = re.compile(rb'"[^"\\\x00-\x1f\x80-\xff]*"')
 _KEPT_PATTERNS = 1024
+_REQUESTS_BEFORE_PATTERN = 4
+"""Requests for a pattern before it is compiled, which costs as much as a hundred of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +130,20 @@ class TailPatterns:
     """The compiled patterns of tails; to compile one costs as much as to parse some dozen records."""
 
     _compiled: dict[bytes, re.Pattern[bytes]] = field(default_factory=dict)
+    _asked: Counter[bytes] = field(default_factory=Counter)
 
     def find(self, pattern: bytes) -> re.Pattern[bytes] | None:
-        """Finds a pattern that was compiled before; None for another one."""
-        return self._compiled.get(pattern)
+        """Finds a pattern that is compiled, or is asked for often enough to be; None for another one.
+
+        The tables of a connector ask for one pattern, so that many tables with few records compile it soon.
+        """
+        found = self._compiled.get(pattern)
+        if found is not None:
+            return found
+        if len(self._asked) >= _KEPT_PATTERNS:
+            self._asked.clear()
+        self._asked[pattern] += 1
+        return self.compile(pattern) if self._asked[pattern] >= _REQUESTS_BEFORE_PATTERN else None
 
     def compile(self, pattern: bytes) -> re.Pattern[bytes]:
         """Compiles a pattern once."""
@@ -147,16 +160,14 @@ def learn_outline(
     table: tuple[str, ...],
     order: Order,
     patterns: TailPatterns | None = None,
-    *,
-    may_compile: bool = True,
 ) -> Outline | None:
     """Learns the outline of a parsed tail; None if no pattern can recognize its form.
 
-    Tables share `patterns`. Without `may_compile`, the result is also None if they lack the pattern.
+    Tables share `patterns`; the result is also None if these have not compiled the pattern yet.
     """
     known = TailPatterns() if patterns is None else patterns
     bare = _build_tail_pattern(tail, order, BARE)
-    if not may_compile and known.find(bare.text) is None:
+    if patterns is not None and patterns.find(bare.text) is None:
         return None
     match = _match_named(known.compile(bare.text), bare)
     if not match(tail, 0):

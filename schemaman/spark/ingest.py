@@ -92,12 +92,15 @@ def ingest(
         if _is_overtaken(takes, known, intake.known):
             scanner = replace(scanner, known=intake.known.load_hashes())
             (takes,) = _scan_files(spark, [file], scanner, limit)
-        for taken in takes:
-            intake.enter(taken)
-            if progress is not None:
-                progress(summary + intake.summary)
-        summary += intake.summary
+        summary += intake.enter_all(enumerate(takes), progress=_add_before(summary, progress))
     return summary
+
+
+def _add_before(
+    before: Summary, progress: Callable[[Summary], None] | None
+) -> Callable[[Summary], None] | None:
+    """Make a `progress` that adds what earlier files did."""
+    return None if progress is None else lambda so_far: progress(before + so_far)
 
 
 def ingest_folder(

@@ -67,6 +67,11 @@ class Encoding:
         self._last: Observation | None = None
         self._types: dict[str, tuple[Type, Type]] = {}
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether a form changes anywhere, so that coordinates decide what a schema means."""
+        return bool(self._epoch_changes or self._own_changes or self._open_changes)
+
     def begin_table(self, observation: Observation) -> None:
         """The first structure of a table, or of a new one under an old name."""
         self._last, self._types = observation, {}

@@ -30,8 +30,12 @@ class EventEncodingEpochs:
         """Whether a point is the other edge of the last run, without new facts."""
         if point.observation is not self._observation:
             return False
-        self._last = point.coordinates
+        self.repeat_event(point)
         return True
+
+    def repeat_event(self, point: Point) -> None:
+        """Add an event without new facts."""
+        self._last, self._observation = point.coordinates, point.observation
 
     def add_event(
         self, mark: Coordinates, observation: Observation, structure: TableSchema, event_fields: EventFields

@@ -48,11 +48,15 @@ class Incarnations:
 
 
 class OpenVersions:
-    """The open versions of a table, the oldest first, and the contradictions of each."""
+    """The open versions of a table, the oldest first, and the contradictions of each.
+
+    `recorded` counts how often one was recorded, also the same one again.
+    """
 
     def __init__(self) -> None:
         self.in_order: list[OpenVersion] = []
         self.next_id = 1
+        self.recorded = 0
         self._living_from = 0
         self._contradictions: dict[tuple[str, int, str], list[Coordinates]] = {}
 
@@ -105,6 +109,7 @@ class OpenVersions:
         """Keep a disagreement; the same one at many records is kept once, with its coordinates."""
         disagreement = (kind, self.find_number(version) - 1, message)
         self._contradictions.setdefault(disagreement, []).append(point.coordinates)
+        self.recorded += 1
 
     def record_remark(self, kind: str, message: str, marks: Iterable[Coordinates]) -> None:
         """Keep a remark about the newest version, by the records that show it; without any, by its first."""

@@ -31,6 +31,7 @@ from schemaman.history.fold.inferred_versions import learn_types
 from schemaman.history.fold.key_history import assume_key
 from schemaman.history.fold.matched_events import EarlyEvent, EmittedEvents, match_event
 from schemaman.history.fold.open_versions import Incarnations, OpenVersions
+from schemaman.history.fold.repeated_events import EventRepetition, find_state
 from schemaman.history.fold.stated_indexes import StatedIndexes
 from schemaman.history.fold.timeline import Point, is_incarnation_only
 from schemaman.history.fold.version_builder import (
@@ -70,6 +71,7 @@ class TableWalk:
     statements: PendingStatements = field(default_factory=PendingStatements)
     writers: Writers = field(default_factory=Writers)
     indexes: StatedIndexes = field(default_factory=StatedIndexes)
+    repetition: EventRepetition = field(default_factory=EventRepetition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,31 @@ def walk_points(walk: TableWalk, points: list[Point]) -> tuple[EarlyEvent, ...]:
     after: Coordinates | None = None
     early_events: list[EarlyEvent] = []
     for point in points:
+        if walk.repetition.is_repeated(point.observation):
+            walk.versions.newest.points.append(point)
+            walk.events.epochs.repeat_event(point)
+            after = point.coordinates
+            continue
+        state = find_state(walk.versions, len(walk.events.epochs.epochs))
         early = _add_point(walk, point, after)
+        is_same = state.is_same(find_state(walk.versions, len(walk.events.epochs.epochs)))
+        walk.repetition.note_point(point.observation, has_changed=not is_same or _has_context(walk))
         if early is not None:
             early_events.append(early)
         elif _is_in_order(point):
             after = point.coordinates
     return tuple(early_events)
+
+
+def _has_context(walk: TableWalk) -> bool:
+    """Whether more than the newest version decides about an event, or its structures were declared."""
+    return bool(
+        walk.writers.alternating
+        or walk.encoding.has_changes
+        or walk.incarnations.has_ended
+        or walk.versions.newest.is_declared
+        or walk.versions.newest.caveats.is_key_unknown
+    )
 
 
 def _is_in_order(point: Point) -> bool:
