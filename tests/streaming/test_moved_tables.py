@@ -205,6 +205,20 @@ def test_rows_of_two_tables_come_together_once_a_person_says_that_they_are_one(s
     assert sum(step.startswith("INSERT") for step in lake.steps) == 1
 
 
+@pytest.mark.parametrize(("name", "is_asked"), [("on_hand", True), ("at_hand", False)])
+def test_a_renamed_table_is_asked_about_whose_names_are_adjusted_since(
+    source: Source, name: str, is_asked: bool
+) -> None:
+    """The connector was started again in between, with `field.name.adjustment.mode=avro`."""
+    for offset, text in ((1, "on hand"), (2, name)):
+        fields = {"id": node("int32"), text: node("string")}
+        row = {"id": offset, text: "x"}
+        source.lake.take([row_event(fields, "c", row, offset=offset, table=f"t{offset}", schema="public")])
+    store = source.lake.store
+    found = list_table_questions([h for h in map(store.history, store.tables()) if h is not None])
+    assert [question.table.rpartition(".")[2] for question in found] == (["t2"] if is_asked else [])
+
+
 def test_a_table_that_went_on_beside_the_other_one_is_not_taken_over(source: Source) -> None:
     lake = source.lake
     lake.take([_event("a", 1, 1, "a1"), _event("b", 2, 2, "b2"), _event("a", 3, 3, "a3")])
