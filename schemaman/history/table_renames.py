@@ -16,6 +16,7 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.decisions import TableRename
 from schemaman.history.open_questions import OpenQuestion, list_open_questions
 from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.name_adjustment import adjust_field
 
 
 def list_table_questions(
@@ -39,6 +40,13 @@ def list_table_questions(
         for old in ends.get(new.versions[0].id, ())
         if _may_be_renamed(old, new) and (str(old.table), str(new.table)) not in answered
     ]
+    exact = {pair[0].table for pair in pairs}, {pair[1].table for pair in pairs}
+    pairs += [
+        (old, new)
+        for old, new in _list_adjusted_pairs(histories)
+        if old.table not in exact[0] and new.table not in exact[1]
+        if (str(old.table), str(new.table)) not in answered
+    ]
     olds, news = Counter(old.table for old, _ in pairs), Counter(new.table for _, new in pairs)
     found = [
         _make_question(old, new, f"whether the table {old.table} became {new.table}")
@@ -58,6 +66,34 @@ def list_table_questions(
         if homes[there.table] == 1
     ]
     return tuple(found)
+
+
+def _list_adjusted_pairs(histories: Sequence[TableHistory]) -> list[tuple[TableHistory, TableHistory]]:
+    """List the pairs of which the later table has the columns of the earlier one under adjusted names.
+
+    So it is where the connector was started again in between, and adjusts names since, as Avro needs them.
+    No record shows then which characters the names have.
+    """
+    ends: dict[object, list[TableHistory]] = {}
+    for history in histories:
+        if history.versions:
+            names = [c.emitted_name or c.name for c in history.latest.schema.columns]
+            adjusted = _describe_columns(history.latest, [adjust_field(name, "avro") for name in names])
+            ends.setdefault(adjusted, []).append(history)
+    return [
+        (old, new)
+        for new in histories
+        if new.versions
+        for old in ends.get(_describe_columns(new.versions[0], new.versions[0].schema.names), ())
+        if old.latest.schema.names != new.versions[0].schema.names and _may_be_renamed(old, new)
+    ]
+
+
+def _describe_columns(version: SchemaVersion, names: Sequence[str]) -> object:
+    """The columns of a version under some names: their types, and which of them are the key."""
+    schema = version.schema
+    key = tuple(schema.names.index(name) for name in schema.key)
+    return tuple(names), tuple(str(column.type) for column in schema.columns), key
 
 
 def _make_question(old: TableHistory, new: TableHistory, what: str) -> OpenQuestion:

@@ -6,7 +6,7 @@ was renamed goes on under the new name with all of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,9 +25,11 @@ from schemaman.migration.properties.names import (
     PLAN_PROPERTY,
     SOURCE_PROPERTY,
     SUCCESSOR_PROPERTY,
+    TAKEN_PROPERTY,
     VERSION_PROPERTY,
+    format_property,
 )
-from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.properties.stamped_version import find_version_around, format_began
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.move_table import name_displaced, plan_move
 from schemaman.migration.recipes.recipes import RecipePlanner
@@ -58,6 +60,9 @@ _CHANGED_BETWEEN = (
 _EARLIER_KEY = (
     "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent "
     "again since is newer in {1}"
+)
+_COPY = (
+    "{1} has taken over the rows of {0}, which is a copy from before and gets no later row: it may be dropped"
 )
 _MOVED_MEANWHILE = "another job has moved {} meanwhile"
 
@@ -121,17 +126,32 @@ class TableMover:
         return steps if lake is not None else (*steps, *self._bring_table_along(history, address, turn))
 
     def take_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Take the rows of the lake table of a previous name; the statements, and notes.
+        """Take the rows of the lake tables of previous names; the statements, and notes.
 
-        So it is where the source states no rename, and a person did once both tables had rows.
+        So it is where the source states no rename, and a person did once both tables had rows. It is so, too,
+        where a format renames no table. The newest name comes first.
 
         Raises:
             StatementFailed: the lake cannot be read.
         """
+        ran, notes = self._take_rows_of_one(history, address)
+        more = ran
+        while more:
+            more, added = self._take_rows_of_one(history, address)
+            ran, notes = (*ran, *more), (*notes, *added)
+        return ran, notes
+
+    def _take_rows_of_one(
+        self, history: TableHistory, address: str
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Take the rows of the table of the last previous name whose rows are not here yet."""
         if not self._is_automatic(history.table, "rename-table") or not is_renamed(history):
             return (), ()
         format, name = self.target.format, self.target.name
-        found = self.preflight.find_previous_table(history, format, address, self.target.address)
+        first = find_first_address(self._inspect, self.target.address(history.table), str(history.table))
+        own = list_successors(self._inspect, first, str(history.table))
+        taken = frozenset(name for each in own for name in read_record(each.lake.properties).taken)
+        found = self.preflight.find_previous_table(history, format, address, self.target.address, taken)
         lake = self._inspect(address)
         if found is not None and read_record(found.lake.properties).source == str(history.table):
             return (), ()
@@ -139,10 +159,6 @@ class TableMover:
             return (), ()
         source = migration_source(history)
         planner = RecipePlanner(source, TARGETS.get(format), address, self.policy, name)
-        first = find_first_address(self._inspect, self.target.address(history.table), str(history.table))
-        own = list_successors(self._inspect, first, str(history.table))
-        if any(found.address in read_record(each.lake.properties).taken for each in own):
-            return (), ()
         former = _end_at(self.registry.history(found.table), found.lake)
         if self._has_changed_between(former, history):
             return (), (_CHANGED_BETWEEN.format(found.address, history.table),)
@@ -159,7 +175,10 @@ class TableMover:
             return (), (misread,)
         if unmet is not None:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
-        return self.apply(plan), self._explain_earlier_keys(found.table, former, found.address, address)
+        notes = self._explain_earlier_keys(found.table, former, found.address, address)
+        displaced = self._list_displaced(self.target.address(found.table))
+        is_copy = any(each.address == found.address for each in displaced)
+        return self.apply(plan), ((*notes, _COPY.format(found.address, address)) if is_copy else notes)
 
     def _explain_earlier_keys(
         self, table: TableId, former: TableHistory, taken: str, address: str
@@ -207,15 +226,16 @@ class TableMover:
         if not tables:
             return self.find_moved_table(history, end, address) is None
         lake = tables[-1].lake
-        if read_record(lake.properties).source != str(history.table) or self._is_taken(history, end, address):
+        is_own = read_record(lake.properties).source == str(history.table)
+        if not is_own or self._find_taker(history, end, address) is not None:
             return False
         incarnation = find_incarnation(lake, history)
         return incarnation is not None and incarnation <= end.incarnation
 
-    def _is_taken(self, history: TableHistory, end: TableEvent, address: str) -> bool:
-        """Whether the table under the next name has taken the rows: no reader looks for later ones here."""
+    def _find_taker(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
+        """Find the table of a next name that has taken the rows: no reader looks for later ones here."""
         moved = self.find_moved_table(history, end, address)
-        return moved is not None and address in read_record(moved.lake.properties).taken
+        return moved if moved is not None and address in read_record(moved.lake.properties).taken else None
 
     def find_late_place(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
         """Find the moved lake table that surely takes late rows of an ended incarnation; None if none does.
@@ -230,11 +250,15 @@ class TableMover:
             self._is_automatic(history.table, kind) or self._is_made_under_next_name(history, end, address)
         ):
             return None
-        stamp = read_record(moved.lake.properties).version
+        record = read_record(moved.lake.properties)
         own = [v for v in history.versions if v.incarnation == end.incarnation]
-        if stamp is not None and any(v.has_id(stamp) for v in own):
+        if record.version is not None and any(v.has_id(record.version) for v in own):
             return moved
-        return self._read_as_before(history, own[-1], moved) if own else None
+        if not own:
+            return None
+        if record.source == str(history.table):
+            return _read_by_place(history, own, moved)
+        return self._read_as_before(history, own[-1], moved)
 
     def find_renamed_table(self, history: TableHistory, address: str) -> LakeTableAt | None:
         """Find the lake table that a source has under its next name, while it has none under this one.
@@ -246,10 +270,9 @@ class TableMover:
         end = find_end(history, history.latest.incarnation)
         if end is None:
             return None
-        is_next = self._is_made_under_next_name(history, end, address) or self._is_taken(
-            history, end, address
-        )
-        return self.find_moved_table(history, end, address) if is_next else None
+        if self._is_made_under_next_name(history, end, address):
+            return self.find_moved_table(history, end, address)
+        return self._find_taker(history, end, address)
 
     def _is_made_under_next_name(self, history: TableHistory, end: TableEvent, address: str) -> bool:
         """Whether a renamed incarnation has no lake table under the name that it had."""
@@ -304,12 +327,27 @@ class TableMover:
     def find_moved_table(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
         """Find the lake table of an ended incarnation that has another name already, or is about to get it.
 
-        Raises `StatementFailed`.
+        Where a table has taken the rows of one that made room, it is the former. Raises `StatementFailed`.
         """
+        displaced = next(
+            (
+                each
+                for each in self._list_displaced(address)
+                if find_incarnation(each.lake, history) == end.incarnation
+            ),
+            None,
+        )
+        return _choose_holder(displaced, self._find_next_table(history, end, address))
+
+    def _list_displaced(self, address: str) -> Iterator[LakeTableAt]:
+        """The tables that made room for the one of an address."""
         for each in self.preflight.list_addresses(address, self.target.format)[1:]:
             lake = self._inspect(each)
-            if lake is not None and find_incarnation(lake, history) == end.incarnation:
-                return LakeTableAt(each, lake)
+            if lake is not None:
+                yield LakeTableAt(each, lake)
+
+    def _find_next_table(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
+        """Find the lake table that an ended incarnation has under a later name."""
         other = None if end.other is None else self.registry.store.history(end.other)
         if other is None or not self.target.has_table(other.table):
             return None
@@ -318,13 +356,20 @@ class TableMover:
             return None
         to = self.target.address(other.table)
         # A killed job may have marked the table for its move, and not moved it; a path begins a successor.
-        for name in (to, address):
-            for found in list_successors(self._inspect, name, str(other.table)):
-                is_there = read_record(found.lake.properties).source == str(other.table)
-                if is_there and find_incarnation(found.lake, other) == begun:
-                    return found
+        found = next(
+            (
+                each
+                for name in (to, address)
+                for each in list_successors(self._inspect, name, str(other.table))
+                if read_record(each.lake.properties).source == str(other.table)
+                and find_incarnation(each.lake, other) == begun
+            ),
+            None,
+        )
         next_end = find_end(other, begun)
-        return None if next_end is None else self.find_moved_table(other, next_end, to)
+        return (
+            found if next_end is None else _choose_holder(found, self.find_moved_table(other, next_end, to))
+        )
 
     def takes_rows_over(self, table: TableId, address: str) -> bool:
         """Whether a renamed table gets a new lake table with the rows of the earlier one, as paths do."""
@@ -352,10 +397,11 @@ class TableMover:
         if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
             return ()
         self._require_own_rows(history.table, lake)
+        taker = self._find_taker(history, end, address)
         known = end.other is not None and self.registry.store.history(end.other) is not None
         if end.other is not None and known and self.target.has_table(end.other):
             to = self.target.address(end.other)
-            if self._inspect(to) is None and not self._is_taken(history, end, address):
+            if self._inspect(to) is None and taker is None:
                 tables = list_successors(self._inspect, address)
                 newest = [t for t in tables if find_incarnation(t.lake, history) == incarnation][-1]
                 moved = self._adopt(history, newest.lake, (newest.address, to), end.other, turn)
@@ -365,14 +411,43 @@ class TableMover:
                     return (*moved, *self._displace(history, lake, address, turn))
                 if moved:
                     return moved
-        return self._displace(history, lake, address, turn)
+        return self._displace(history, lake, address, turn, taker)
 
     def _displace(
-        self, history: TableHistory, lake: LakeTable, address: str, turn: TargetLease
+        self,
+        history: TableHistory,
+        lake: LakeTable,
+        address: str,
+        turn: TargetLease,
+        taker: LakeTableAt | None = None,
     ) -> tuple[str, ...]:
-        """Move a table out of the way of a later incarnation, under a name of its own."""
+        """Move a table out of the way of a later incarnation, under a name of its own.
+
+        A table that has taken its rows names the new address. A killed job leaves the former one there: the
+        rows are then taken once more, which adds none.
+        """
         free = name_displaced(address, lambda name: self._inspect(name) is None)
-        return () if free is None else self._move(migration_source(history), lake, (address, free), turn)
+        moved = () if free is None else self._move(migration_source(history), lake, (address, free), turn)
+        if taker is None or not moved:
+            return moved
+        addresses = [free if each == address else each for each in read_record(taker.lake.properties).taken]
+        name = TARGETS.get(self.target.format).table_name(taker.address)
+        statement = set_properties(name, {TAKEN_PROPERTY: format_property(addresses)})
+        self.executor.run(statement)
+        return (*moved, statement)
+
+    def explain_copies(self, history: TableHistory, address: str) -> tuple[str, ...]:
+        """Say which tables that made room have rows that another table has taken over.
+
+        Raises `StatementFailed`.
+        """
+        notes = []
+        for each in self._list_displaced(address):
+            end = find_end(history, find_incarnation(each.lake, history) or 0)
+            moved = None if end is None else self.find_moved_table(history, end, address)
+            if moved is not None and each.address in read_record(moved.lake.properties).taken:
+                notes.append(_COPY.format(each.address, moved.address))
+        return tuple(notes)
 
     def _require_own_rows(self, table: TableId, lake: LakeTable) -> None:
         """Require that no row of a table came after the change that ends it. Raises `RowsUnready`."""
@@ -607,6 +682,31 @@ class TableMover:
     def _is_automatic(self, table: TableId, kind: ChangeKind) -> bool:
         ruling = self.policy.find_ruling(kind, str(table), self.target.name, self.target.format)
         return ruling.level == "auto"
+
+
+def _choose_holder(table: LakeTableAt | None, following: LakeTableAt | None) -> LakeTableAt | None:
+    """The table under the next name if it has taken the rows of the other one, or if that is not there."""
+    if table is None or following is None:
+        return table or following
+    return following if table.address in read_record(following.lake.properties).taken else table
+
+
+def _read_by_place(
+    history: TableHistory, own: Sequence[SchemaVersion], moved: LakeTableAt
+) -> LakeTableAt | None:
+    """A moved table with the stamp of the version of its own source in whose time it began; None if unknown.
+
+    The id that its rows gave the version has gone once the statement of the table was read.
+    """
+    began = read_record(moved.lake.properties).began
+    last = replace(history, versions=tuple(v for v in history.versions if v.number <= own[-1].number))
+    past = migration_source(last).past
+    around = find_version_around(past, began) if len(past) == len(own) else None
+    if around is None:
+        return None
+    cut = replace(history, versions=tuple(v for v in last.versions if v.number <= own[around].number))
+    properties = {**moved.lake.properties, **_make_stamp(migration_source(cut))}
+    return LakeTableAt(moved.address, replace(moved.lake, properties=properties))
 
 
 def _only_adds(before: TableSchema, after: TableSchema) -> bool:

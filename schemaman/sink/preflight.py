@@ -178,11 +178,17 @@ class Preflight:
         )
 
     def find_previous_table(
-        self, history: TableHistory, format: str, lake_table: str, address: Address
+        self,
+        history: TableHistory,
+        format: str,
+        lake_table: str,
+        address: Address,
+        taken: frozenset[str] = frozenset(),
     ) -> PreviousTable | None:
         """Find the lake table of a previous name of the source table, which has the rows.
 
-        Names are followed back in time: a name may have been of several tables.
+        Names are followed back in time: a name may have been of several tables. Tables whose rows it has
+        `taken` already are passed over, and those whose rows these had taken.
 
         Raises:
             StatementFailed: the lake cannot be read.
@@ -218,7 +224,9 @@ class Preflight:
                     if (is_adopted or own) and all(table.address != lake_table for table in tables):
                         # the newest rows are in the last successor of this incarnation
                         newest = own[-1] if own else tables[0]
-                        return PreviousTable(previous, newest.address, newest.lake)
+                        if newest.address not in taken:
+                            return PreviousTable(previous, newest.address, newest.lake)
+                        taken |= {*read_record(newest.lake.properties).taken}
             earlier = dict.fromkeys(a.name for a in recorded.aliases if a.kind == "table")
             todo += [(known[name], previous, end) for name in earlier if name in known]
         return None

@@ -255,8 +255,11 @@ class MemorySink:
         """The tables that got no rows, and would take none after what was told of them."""
         self.quiet = {}
         for report in self.learnt.report_stale_tables(lambda _: self.open_lake(), seen):
-            self.stopped.add(report.lake_table)
-            self.quiet[report.lake_table] = report.blocked or ""
+            if report.blocked:
+                self.stopped.add(report.lake_table)
+                self.quiet[report.lake_table] = report.blocked
+            else:
+                self.stopped.discard(report.lake_table)
 
     def _place(self, reading: ReadingContext) -> None:
         """What nobody understood when it came, and what is understood now waits for its table."""

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from schemaman.debezium.records import Record
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.target import TARGETS
 from tests.lake_state.lake_comparison import ComparedTable
@@ -92,12 +93,16 @@ def list_reasons(sink: MemorySink) -> tuple[str, ...]:
 
 
 def unite_stated_renames(sink: MemorySink, tables: Sequence[ComparedTable]) -> list[ComparedTable]:
-    """The tables, in which one whose rows are those of another, as a reason states, has them all."""
+    """The tables, in which one whose rows are those of another, as a reason states, has them all.
+
+    An earlier table of the name, which has a successor, is that of another source.
+    """
     stated = {new: old for reason in list_reasons(sink) for old, new in _RENAMED.findall(reason)}
     named = {str(table.source): table for table in tables}
     found = []
     for table in tables:
-        old = named.get(stated.get(str(table.source), ""))
+        is_newest = not read_record(table.live.properties).successor
+        old = named.get(stated.get(str(table.source), "")) if is_newest else None
         found.append(table if old is None else replace(table, rows=_unite_rows(table, old)))
     return [table for table in found if str(table.source) not in stated.values()]
 

@@ -15,8 +15,10 @@ from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.errors import SchemamanError, StatementFailed
 from schemaman.history.fold.fold import fold
+from schemaman.history.versions import TableHistory
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.successor import list_successors
-from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.schema import TableId
 from schemaman.registry import RegistryStore
 from schemaman.sink.reread import find_reread_stretches
@@ -38,7 +40,8 @@ class HistoryChanges:
     """Reads the new entries of a store's log, from batch to batch.
 
     `first_end` is the initial end of the log; `read_up_to` is the last entry that was read. `changed_tables`
-    are the tables to check, with their numbers of new observations.
+    are the tables to check, with their numbers of new observations. `stale_tables` are those that were
+    reported last.
     """
 
     store: RegistryStore
@@ -48,6 +51,7 @@ class HistoryChanges:
     first_end: int = field(init=False)
     read_up_to: int | None = None
     changed_tables: Counter[TableId] = field(default_factory=Counter)
+    stale_tables: set[SinkTable] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.first_end = self.store.end()
@@ -72,14 +76,19 @@ class HistoryChanges:
         """Find the lake tables that would accept no rows, because their rows were read with another schema.
 
         Tables in `seen` got rows and are already checked. The returned tables are checked again with the next
-        batch. A fault of one table affects only its own result.
+        batch. A table of the last report that is right by now, or that is not there any more, has a report
+        without a reason. A fault of one table affects only its own result.
         """
+        self.stale_tables.difference_update(seen)
         for table, new in sorted(self.changed_tables.items()):
             quiet = [f for f in self.list_sink_tables(table) if f not in seen]
             found = [(f, self._find_reason(f, executor, new)) for f in quiet]
             if all(why is None for _, why in found):
                 del self.changed_tables[table]
-            yield from (TableReport(str(table), f.lake_table, blocked=why) for f, why in found if why)
+            for sink_table, why in found:
+                if why or sink_table in self.stale_tables:
+                    yield TableReport(str(table), sink_table.lake_table, blocked=why)
+                (self.stale_tables.add if why else self.stale_tables.discard)(sink_table)
 
     def _find_reason(
         self, sink_table: SinkTable, executor: Callable[[SinkTable], Executor], new: int
@@ -92,10 +101,12 @@ class HistoryChanges:
             format = sink_table.target.format
             history = self.store.history(sink_table.table)
             checked = StaleRowCheck(self.store, self.modes)
+            inspect, source = partial(asked.inspect, format=format), str(sink_table.table)
             if history is None:
                 return None
-            inspect, source = partial(asked.inspect, format=format), str(sink_table.table)
-            for each in list_successors(inspect, sink_table.lake_table, source):
+            taken = self._list_taken(sink_table, history, inspect)
+            tables = list_successors(inspect, sink_table.lake_table, source)
+            for each in (table for table in tables if table.address not in taken):
                 name = TARGETS.get(format).table_name(each.address)
                 found = checked.find_stale_rows(history, each.lake, name, asked)
                 if found is not None:
@@ -107,6 +118,21 @@ class HistoryChanges:
             raise
         except Exception as error:  # an unforeseen fault has no known class
             return f"it cannot be inspected: {type(error).__name__}: {error}"
+
+    def _list_taken(
+        self, sink_table: SinkTable, history: TableHistory, inspect: Callable[[str], LakeTable | None]
+    ) -> frozenset[str]:
+        """List the addresses whose rows the tables of next names have taken over: later rows go there."""
+        others = {event.other for event in history.events if event.kind == "renamed" and event.other}
+        target = sink_table.target
+        tables = [each for other in others for each in self.list_sink_tables(other)]
+        return frozenset(
+            address
+            for each in tables
+            if (each.target.format, each.target.name) == (target.format, target.name)
+            for found in list_successors(inspect, each.lake_table, str(each.table))
+            for address in read_record(found.lake.properties).taken
+        )
 
     def _find_previous_end(self, extents: Extents) -> int:
         """Find the log entries of the previous batch; if they are unknown, the initial end of the log."""

@@ -226,7 +226,9 @@ class LakeSink:
         report = report.add_moves(reversed(moved))
         if report.rejected or any(table.quarantined or table.replayed for table in report.tables):
             held_back = self._quarantine.list_tables(spark, self._stream)
-        sink_tables = [each for table in histories for each in self.list_sink_tables(table)]
+        quiet = {each.source_table for each in report.tables} - {str(table) for table in histories}
+        others = [t for t in self._store.tables() if str(t) in quiet] if quiet else []
+        sink_tables = [each for table in (*histories, *others) for each in self.list_sink_tables(table)]
         self._waiting_journal.write_lines(report, sink_tables, held_back)
         return (
             replace(report, waiting=self._quarantine.list_waiting(spark, self._stream))

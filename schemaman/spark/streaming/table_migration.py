@@ -89,8 +89,9 @@ def _move_tables(state: MigrationState) -> MigrationState:
     """Give the lake table its name; from then on an open rename is an addition where the policy has it so."""
     mover, address = state.source.make_mover(), state.source.sink_table.lake_table
     moved = mover.move_tables(state.whole, address) if has_moved(state.whole) else ()
+    notes = mover.explain_copies(state.whole, address) if moved else ()
     whole = treat_as_additions(state.whole) if state.source.keeps_both else state.whole
-    return replace(state, whole=whole, history=whole, steps=moved)
+    return replace(state, whole=whole, history=whole, steps=moved).add_notes(notes)
 
 
 def _migrate(state: MigrationState) -> MigrationState:
