@@ -8,7 +8,7 @@ Law: names are exchanged only where their places changed no more than columns of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.model.schema import Column, TableSchema
@@ -27,18 +27,22 @@ a rename to a name that nothing had costs more, so that no chain of renames repl
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """Columns by their places: pairs of (old, new), and the circles in which names moved.
+    """Columns by their places: pairs of (old, new), and the circles and chains in which names moved.
 
-    In a circle, each name is at the place of the name before it, and the first one at that of the last.
+    Each column of a circle has the name of the next one now, and the last one that of the first. In a chain,
+    the first name was given up and the last one is taken over or new; a name in it is of two columns.
+    `handed_on` are the steps of all chains, also of those in which the columns of the names kept as much.
     """
 
     pairs: tuple[tuple[Column, Column], ...]
     circles: tuple[tuple[str, ...], ...]
+    chains: tuple[tuple[str, ...], ...] = ()
+    handed_on: tuple[tuple[Column, Column], ...] = ()
 
     @property
-    def exchanged(self) -> frozenset[str]:
-        """The names in circles."""
-        return frozenset(name for circle in self.circles for name in circle)
+    def moved(self) -> frozenset[str]:
+        """The names in circles and chains."""
+        return frozenset(name for names in (*self.circles, *self.chains) for name in names)
 
     @property
     def unchanged(self) -> frozenset[str]:
@@ -48,15 +52,21 @@ class ColumnPlaces:
 
 def match_places(before: TableSchema, after: TableSchema) -> ColumnPlaces:
     """Match columns by the fewest changes that keep the order of places, and find names in circles."""
-    common = [name for name in after.names if before.column(name) is not None]
-    if common == [name for name in before.names if after.column(name) is not None]:
-        return ColumnPlaces((), ())  # no name passed another one
     pairs = _pair_columns(before, after)
     by_name = {old.name: (old, new) for old, new in pairs if old.name != new.name}
-    circles = _find_circles({old: new.name for old, (_, new) in by_name.items()})
-    return ColumnPlaces(
-        pairs, tuple(c for c in circles if _is_exchange([by_name[name] for name in c], before, after))
-    )
+    names = {old: new.name for old, (_, new) in by_name.items()}
+    circles = _find_circles(names)
+    circles = [
+        each for each in circles if _is_likelier([by_name[name] for name in each], each, before, after)
+    ]
+    chains, handed_on = list[tuple[str, ...]](), list[tuple[Column, Column]]()
+    for chain in _find_chains(names):
+        both = [n for n in chain if before.column(n) is not None and after.column(n) is not None]
+        steps = [by_name[name] for name in chain[:-1]] if both else []
+        handed_on += steps
+        if both and _is_likelier(steps, both, before, after, by=_ATTRIBUTE):
+            chains.append(chain)
+    return ColumnPlaces(pairs, tuple(circles), tuple(chains), tuple(handed_on))
 
 
 def _find_circles(names: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -73,29 +83,58 @@ def _find_circles(names: Mapping[str, str]) -> list[tuple[str, ...]]:
     return found
 
 
-def _is_exchange(pairs: list[tuple[Column, Column]], before: TableSchema, after: TableSchema) -> bool:
-    """Whether the places kept as much as the names did, or changed clearly less where a type changed."""
-    by_name = [(old, now) for old, _ in pairs if (now := after.column(old.name)) is not None]
+def _find_chains(names: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    taken = {*names.values()}
+    for name in names:
+        chain = [name]
+        while name not in taken and chain[-1] in names:
+            chain.append(names[chain[-1]])
+        if len(chain) > 1:
+            yield tuple(chain)
+
+
+def _is_likelier(
+    pairs: Sequence[tuple[Column, Column]],
+    names: Sequence[str],
+    before: TableSchema,
+    after: TableSchema,
+    by: int = 0,
+) -> bool:
+    """Whether the places changed less, `by` a difference, than columns did that have these names twice.
+
+    A place that got another type, and not a wider one, needs the difference of one type.
+    """
+    by_name = [
+        (a, b) for n in names if (a := before.column(n)) is not None and (b := after.column(n)) is not None
+    ]
     at_places, of_names = (
         sum(_rate_attributes(a, b, before, after) for a, b in some) for some in (pairs, by_name)
     )
-    return at_places <= of_names - (0 if all(widens(old.type, new.type) for old, new in pairs) else _SCALE)
+    least = by if all(widens(old.type, new.type) for old, new in pairs) else _SCALE
+    return at_places <= of_names - least
 
 
 def _pair_columns(before: TableSchema, after: TableSchema) -> tuple[tuple[Column, Column], ...]:
     old, new = before.columns, after.columns
-    same = 0
-    while same < min(len(old), len(new)) and old[same].name == new[same].name:
-        same += 1
-    head = tuple(zip(old[:same], new[:same], strict=True))
-    if (len(old) - same) * (len(new) - same) > _MAX_PAIRS:
-        return (*head, *zip(old[same:], new[same:], strict=False))
-    return (*head, *_align_places(before, after, same))
+    first, last = 0, 0
+    while first < min(len(old), len(new)) and old[first].name == new[first].name:
+        first += 1
+    shorter = min(len(old), len(new)) - first
+    while len(new) <= len(old) and last < shorter and old[-1 - last].name == new[-1 - last].name:
+        last += 1
+    ends = slice(first, len(old) - last), slice(first, len(new) - last)
+    between = old[ends[0]], new[ends[1]]
+    aligned: Iterable[tuple[Column, Column]] = zip(*between, strict=False)
+    if len(between[0]) * len(between[1]) <= _MAX_PAIRS:
+        aligned = _align_places(*between, before, after, can_add=not last)
+    tail = zip(old[ends[0].stop :], new[ends[1].stop :], strict=True)
+    return (*zip(old[:first], new[:first], strict=True), *aligned, *tail)
 
 
-def _align_places(before: TableSchema, after: TableSchema, start: int) -> list[tuple[Column, Column]]:
-    """Pair the columns from `start` on: of the new ones, only those at the end have no place before."""
-    old, new = before.columns[start:], after.columns[start:]
+def _align_places(
+    old: Sequence[Column], new: Sequence[Column], before: TableSchema, after: TableSchema, *, can_add: bool
+) -> list[tuple[Column, Column]]:
+    """Pair columns in order; with `can_add`, new ones at the end may have had no place before."""
     costs = [[0] + [-1] * len(new)]
     for i, a in enumerate(old):
         row = [costs[i][0] + _DROPPED]
@@ -104,8 +143,8 @@ def _align_places(before: TableSchema, after: TableSchema, start: int) -> list[t
             above = costs[i][j + 1]
             row.append(paired if above < 0 else min(paired, above + _DROPPED))
         costs.append(row + [-1] * (len(new) + 1 - len(row)))
-    ends = ((cost + (len(new) - j) * _ADDED, -j) for j, cost in enumerate(costs[-1]) if cost >= 0)
-    j, pairs = -min(ends)[1], list[tuple[Column, Column]]()
+    found = ((cost + (len(new) - j) * _ADDED, -j) for j, cost in enumerate(costs[-1]) if cost >= 0)
+    j, pairs = -min(found)[1] if can_add else len(new), list[tuple[Column, Column]]()
     for i in range(len(old), 0, -1):
         if j and costs[i][j] == costs[i - 1][j - 1] + _rate_pair(old[i - 1], new[j - 1], before, after):
             pairs.append((old[i - 1], new[j - 1]))

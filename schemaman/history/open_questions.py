@@ -66,6 +66,7 @@ def ask_exchange(
         if all((old in dropped) == (new in added) for old, new in turns):
             groups.append([(old, new) for old, new in sorted(turns) if old in dropped])
     asked = {name for turns in groups for pair in turns for name in pair}
+    asked |= {name for c in version.candidates for name in (c.old, c.new)}
     others = sorted({*dropped, *added} - asked)
     groups.append(list(zip(others, (*others[1:], *others[:1]), strict=True)) if len(others) > 1 else [])
     for turns in filter(None, groups):

@@ -46,6 +46,16 @@ def asked(history: TableHistory) -> list[str]:
     ]
 
 
+CHAINS = {
+    "the old name came again at the end": ("a:I b:S z:B", "n:I b:S z:B a:S", ["a>n"]),
+    "a new name, and the old ones one place on": ("a:I b:S c:B", "b:I c:S d:B", ["a>b", "b>c", "c>d"]),
+    "amid others": ("k:F a:I y:D b:S z:B", "k:F b:I y:D d:S z:B n:I", ["a>b", "b>d"]),
+    "the place of a dropped name is taken": ("x:S a:I y:D b:B z:S", "x:S b:I y:D z:S", ["a>b"]),
+    "only NOT NULL tells": ("a:N b:I z:S", "b:N d:I z:S", ["a>b", "b>d"]),
+    "and a circle beside it": ("a:I b:S c:D d:F z:B", "b:I a:S n:D d:F z:B c:I", ["c>n", "a>b b>a"]),
+}
+
+
 def answered(history: TableHistory, pairs: Iterable[str]) -> TableHistory:
     version = history.latest
     answers = (
@@ -71,6 +81,8 @@ CIRCLES = {
     "only the Connect name tells them apart": ("a:T b:L z:S", "b:T a:L z:S", ["a>b b>a"]),
 }
 ORDINARY = {
+    "a column was dropped, and one behind it retyped": ("a:S b:I c:B", "b:S c:B"),
+    "a column was dropped, one behind it became NOT NULL, and one was added": ("a:N b:I", "b:N c:I"),
     "a column was dropped and added again": ("a:I b:I c:I", "b:I c:I a:I"),
     "with another type": ("a:S b:I", "b:I a:L"),
     "types changed, and the names stayed": ("a:I b:S", "a:S b:I"),
@@ -93,6 +105,20 @@ def test_names_that_moved_in_a_circle_are_asked_about_and_can_be_answered(
     assert all(was[old] == now[new] for old, new in (pair.split(">") for pair in pairs))
     stayed = {name.split(":")[0] for name in before.split()} & set("mnyz")
     assert all(was[name] == now.get(name, was[name]) for name in stayed)
+
+
+@pytest.mark.parametrize(("before", "after", "questions"), CHAINS.values(), ids=CHAINS)
+def test_names_that_were_handed_on_are_asked_about_one_by_one(
+    before: str, after: str, questions: list[str]
+) -> None:
+    history = told(before, after)
+    assert asked(history) == questions
+    pairs = " ".join(questions).split()
+    done = answered(history, pairs)
+    assert asked(done) == []
+    was, now = ({c.name: c.id for c in v.schema.columns} for v in done.versions)
+    assert all(was[old] == now[new] for old, new in (pair.split(">") for pair in pairs))
+    assert "perhaps-made-anew" not in {d.kind for d in history.disagreements}
 
 
 @pytest.mark.parametrize(("before", "after"), ORDINARY.values(), ids=ORDINARY)

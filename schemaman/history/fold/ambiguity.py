@@ -110,8 +110,10 @@ def _find_former_names(before: TableSchema, after: TableSchema) -> list[tuple[st
     have the types that they had, though a column of the same name has not.
     """
     known = {c.name: c for c in before.columns}
-    swapped = match_places(before, after).exchanged
     stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
+    handed_on = match_places(before, after).handed_on
+    if displaced := [(a.name, b.name) for a, b in handed_on if a.id not in stayed and b.id not in stayed]:
+        return displaced
     last = max((i for i, c in enumerate(after.columns) if c.id in stayed), default=0)
     pairs = list(zip(before.columns, after.columns, strict=False))
     again = [
@@ -121,10 +123,10 @@ def _find_former_names(before: TableSchema, after: TableSchema) -> list[tuple[st
     ]
     if again or len(before.columns) != len(after.columns):
         return again
-    moved = [(old, new) for old, new in pairs if old.name != new.name and old.name not in swapped]
+    moved = [(old, new) for old, new in pairs if old.name != new.name]
     shifted = any(new.name in known and known[new.name].type != new.type for _, new in moved)
-    handed_on = shifted and all(old.type == new.type for old, new in moved)
-    return [(old.name, new.name) for old, new in moved] if handed_on else []
+    is_chain = shifted and all(old.type == new.type for old, new in moved)
+    return [(old.name, new.name) for old, new in moved] if is_chain else []
 
 
 def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
@@ -146,15 +148,18 @@ def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[Tabl
 def _is_perhaps_recreated(before: TableSchema, after: TableSchema) -> bool:
     """Whether less than half of the columns stayed, and of the key nothing.
 
-    Columns that came, went and came again at once are as much of a jump as a whole key.
+    Columns that came, went and came again at once are as much of a jump as a whole key. Names that moved
+    between places are none: their columns stayed.
     """
-    stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
-    keys = {before.column(k) for k in before.key}, {after.column(k) for k in after.key}
-    ids = [{c.id for c in key if c is not None} for key in keys]
+    places = match_places(before, after)
+    moved = {b.id: a.id for a, b in places.pairs if a.name in places.moved and a.name != b.name}
+    later = {c.name: moved.get(c.id, c.id) for c in after.columns}
+    stayed = {c.id for c in before.columns} & {*later.values()}
+    key = {column.id for name in before.key if (column := before.column(name)) is not None}
     old, new = set(before.names), set(after.names)
-    again = {c.name for c in after.columns if c.id not in stayed} & old
+    again = {name for name, id in later.items() if id not in stayed} & old
     jumped = bool(again and old - new and new - old)
-    return 2 * len(stayed) < len(before.columns) and (jumped or not ids[0] & ids[1])
+    return 2 * len(stayed) < len(before.columns) and (jumped or not key & {later.get(k) for k in after.key})
 
 
 def describe_open_change(change: FormChange) -> tuple[str, str]:

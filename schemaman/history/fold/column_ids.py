@@ -123,8 +123,7 @@ def _keep_ordered(
     if again > moved and not _has_insertion(schema, before, len(known.columns) - len(before)):
         kept = {*before}
     places = match_places(known, schema)
-    exchanged = places.exchanged.difference(stated)
-    if exchanged:
+    if places.moved.difference(stated):
         kept = {name for name in before if name in places.unchanged or name in stated}
     return {old: new for old, new in now.items() if new in kept}
 
