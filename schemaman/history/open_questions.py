@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from shlex import quote
 
+from schemaman.history.column_places import match_places
 from schemaman.history.struct_fields import find_unsettled_fields, format_path
 from schemaman.history.versions import RenameCandidate, SchemaVersion, TableHistory, find_recreated_columns
 
@@ -58,10 +59,18 @@ def ask_exchange(
     history: TableHistory, before: SchemaVersion, version: SchemaVersion
 ) -> Iterator[OpenQuestion]:
     """Ask what two columns or more became that all have the name of another one, or were all recreated."""
-    dropped, added = find_recreated_columns(before, version)
-    names = sorted({*dropped, *added})
-    if len(names) > 1:
-        turns = zip(names, (*names[1:], names[0]), strict=True)
+    dropped, added = (set(names) for names in find_recreated_columns(before, version))
+    groups = []
+    for circle in match_places(before.revisions[-1].schema, version.revisions[0].schema).circles:
+        turns = [(old, new) for old, new in zip(circle, (*circle[1:], circle[0]), strict=True)]
+        if all((old in dropped) == (new in added) for old, new in turns):
+            groups.append([(old, new) for old, new in sorted(turns) if old in dropped])
+    asked = {name for turns in groups for pair in turns for name in pair}
+    asked |= {name for c in version.candidates for name in (c.old, c.new)}
+    others = sorted({*dropped, *added} - asked)
+    groups.append(list(zip(others, (*others[1:], *others[:1]), strict=True)) if len(others) > 1 else [])
+    for turns in filter(None, groups):
+        names = sorted({name for pair in turns for name in pair})
         yield OpenQuestion(
             str(history.table),
             f"whether {', '.join(names)} are new columns, or exchanged names",

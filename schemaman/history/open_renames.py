@@ -91,7 +91,7 @@ def _find_handed_on(history: TableHistory) -> frozenset[int]:
     return frozenset(
         after.number
         for before, after in pairwise(history.versions)
-        if any(is_handed_on(c, before.schema) for c in _list_suspected(after))
+        if any(is_handed_on(c, before.schema, after.schema) for c in _list_suspected(after))
     )
 
 

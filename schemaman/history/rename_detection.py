@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
+from schemaman.history.column_places import match_places
 from schemaman.history.versions import Grade, RenameCandidate
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import find_longest_increasing
@@ -75,9 +76,23 @@ def find_handed_on_names(old: TableSchema, new: TableSchema) -> tuple[RenameCand
     return tuple(_make_candidate(a, b, "possible", reason) for a, b in moved) if same and kept else ()
 
 
-def is_handed_on(candidate: RenameCandidate, before: TableSchema) -> bool:
-    """Whether the new name of a suspected rename was that of another column before."""
-    return before.column(candidate.new) is not None
+def find_displaced_names(old: TableSchema, new: TableSchema) -> tuple[RenameCandidate, ...]:
+    """Find columns whose names others have now, and those that took such a name, where places never move.
+
+    Both have ids. None of the columns that are found is known to have stayed.
+    """
+    was, now = {c.id for c in old.columns}, {c.id for c in new.columns}
+    return tuple(
+        _make_candidate(a, b, "likely", "at the same place, and another column has the old or the new name")
+        for a, b in match_places(old, new).handed_on
+        if a.id not in now and b.id not in was and widens(a.type, b.type)
+    )
+
+
+def is_handed_on(candidate: RenameCandidate, before: TableSchema, after: TableSchema) -> bool:
+    """Whether the column with the new name of a suspected rename counts as the one that had it before."""
+    was, now = before.column(candidate.new), after.column(candidate.new)
+    return was is not None and now is not None and was.id == now.id
 
 
 def _follow_names(names: Mapping[str, str], name: str) -> Iterator[str]:

@@ -111,3 +111,43 @@ def test_rows_that_do_not_show_when_they_were_written_keep_both_values(store: Sq
     ((_, rows),) = _read(lake)
     assert [(r["old"], r["new"]) for r in rows] == [(2, None), (3, 4), (None, 5)]
     assert any("both columns keep theirs" in note and "gives 1, not 0" in note for note in lake.notes)
+
+
+CIRCLE = {
+    "types": ("int32 string boolean", (1, "s", True), {"a": "c", "b": "a", "c": "b"}),
+    "one type": ("string string string", ("x", "y", "z"), {"a": "b", "b": "c", "c": "a"}),
+    "a chain": ("int32 string boolean", (1, "s", True), {"a": "b", "b": "c", "c": "d"}),
+}
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize(("types", "values", "renames"), CIRCLE.values(), ids=CIRCLE)
+def test_names_that_moved_between_columns_go_on_and_an_answer_moves_the_values(
+    store: SqlStore, format: str, types: str, values: tuple[object, ...], renames: dict[str, str]
+) -> None:
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    places = [node(type, optional=True) for type in types.split()]
+
+    def write(offset: int, id: int, names: Sequence[str], op: str = "c") -> Record:
+        nodes = {"id": node("int32"), **dict(zip(names, places, strict=True)), "z": node("int32")}
+        row = {"id": id, **dict(zip(names, values, strict=True)), "z": id}
+        return row_event(nodes, op, row, offset=offset)
+
+    after = [renames[name] for name in "abc"]
+    lake.take([write(n, n, "abc") for n in range(3)])
+    lake.take([write(3, 0, after, "u")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((table, rows),) = _read(lake)
+    assert [rows[0][name] for name in after] == [*values]
+    assert [[row[name] for name in after] for row in rows[1:]] == [[None] * 3] * 2
+    history = store.history(table)
+    assert history is not None
+    commands = [command for q in list_open_questions(history) for command in q.commands]
+    answers = dict(sorted(command.split()[-2:] for command in commands))
+    assert answers == renames
+    place = history.latest.id, format_coordinates(history.latest.at)
+    lake.decisions = Decisions(tuple(Rename(str(table), old, new, *place) for old, new in answers.items()))
+    lake.take([write(4, 3, after)])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((_, rows),) = _read(lake)
+    assert [[row[name] for name in after] for row in rows] == [[*values]] * 4

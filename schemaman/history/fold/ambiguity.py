@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from schemaman.debezium.observation import Observation
+from schemaman.history.column_places import match_places
 from schemaman.history.epochs import FormChange
 from schemaman.history.fold.column_ids import find_moved_columns
 from schemaman.model.schema import TableSchema
@@ -13,6 +14,8 @@ MAX_OLDER_VERSIONS = 16
 """The number of versions to search for a column that came back."""
 ALTERED_UNSEEN = "altered-unseen"
 ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has shown its structure since"
+
+_SWAPPED = "{} are in other positions than before: they swapped names, or were dropped and added again"
 
 UNSEEN_MESSAGES = {
     "create": "a statement created the table anew here, and no record has shown its structure since",
@@ -76,19 +79,21 @@ def list_moves(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, s
     """Find another cause of another order than that columns were added again, as (kind, message)."""
     known = {c.name: c.id for c in before.columns}
     again = [c.name for c in after.columns if known.get(c.name, c.id) != c.id]
+    circles = match_places(before, after).circles
+    circles = tuple(circle for circle in circles if set(circle) <= set(again))
     moved = find_moved_columns(before, after)
+    for names in circles:
+        # of two names, either may come first
+        shown = [name for name in again if name in names] if len(names) == 2 else names
+        yield "perhaps-swapped", _SWAPPED.format(", ".join(shown))
     if moved and not again:
         yield (
             "perhaps-swapped",
             f"{', '.join(moved)} moved, where this database only appends: the table was rebuilt, or these "
             "columns or those behind them were dropped and added again",
         )
-    elif len(again) > 1 and sorted(before.names) == sorted(after.names):
-        yield (
-            "perhaps-swapped",
-            f"{', '.join(again)} are in other positions than before: they swapped names, or were "
-            "dropped and added again",
-        )
+    elif not circles and len(again) > 1 and sorted(before.names) == sorted(after.names):
+        yield "perhaps-swapped", _SWAPPED.format(", ".join(again))
     elif former := _find_former_names(before, after):
         pairs = ", ".join(f"{old} to {new}" for old, new in former)
         yield (
@@ -106,6 +111,9 @@ def _find_former_names(before: TableSchema, after: TableSchema) -> list[tuple[st
     """
     known = {c.name: c for c in before.columns}
     stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
+    handed_on = match_places(before, after).handed_on
+    if displaced := [(a.name, b.name) for a, b in handed_on if a.id not in stayed and b.id not in stayed]:
+        return displaced
     last = max((i for i, c in enumerate(after.columns) if c.id in stayed), default=0)
     pairs = list(zip(before.columns, after.columns, strict=False))
     again = [
@@ -117,8 +125,8 @@ def _find_former_names(before: TableSchema, after: TableSchema) -> list[tuple[st
         return again
     moved = [(old, new) for old, new in pairs if old.name != new.name]
     shifted = any(new.name in known and known[new.name].type != new.type for _, new in moved)
-    handed_on = shifted and all(old.type == new.type for old, new in moved)
-    return [(old.name, new.name) for old, new in moved] if handed_on else []
+    is_chain = shifted and all(old.type == new.type for old, new in moved)
+    return [(old.name, new.name) for old, new in moved] if is_chain else []
 
 
 def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
@@ -140,15 +148,18 @@ def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[Tabl
 def _is_perhaps_recreated(before: TableSchema, after: TableSchema) -> bool:
     """Whether less than half of the columns stayed, and of the key nothing.
 
-    Columns that came, went and came again at once are as much of a jump as a whole key.
+    Columns that came, went and came again at once are as much of a jump as a whole key. Names that moved
+    between places are none: their columns stayed.
     """
-    stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
-    keys = {before.column(k) for k in before.key}, {after.column(k) for k in after.key}
-    ids = [{c.id for c in key if c is not None} for key in keys]
+    places = match_places(before, after)
+    moved = {b.id: a.id for a, b in places.pairs if a.name in places.moved and a.name != b.name}
+    later = {c.name: moved.get(c.id, c.id) for c in after.columns}
+    stayed = {c.id for c in before.columns} & {*later.values()}
+    key = {column.id for name in before.key if (column := before.column(name)) is not None}
     old, new = set(before.names), set(after.names)
-    again = {c.name for c in after.columns if c.id not in stayed} & old
+    again = {name for name, id in later.items() if id not in stayed} & old
     jumped = bool(again and old - new and new - old)
-    return 2 * len(stayed) < len(before.columns) and (jumped or not ids[0] & ids[1])
+    return 2 * len(stayed) < len(before.columns) and (jumped or not key & {later.get(k) for k in after.key})
 
 
 def describe_open_change(change: FormChange) -> tuple[str, str]:

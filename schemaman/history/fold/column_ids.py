@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from schemaman.history.column_places import match_places
 from schemaman.model.schema import TableSchema
 
 
@@ -121,19 +122,10 @@ def _keep_ordered(
     moved = len(find_moved_columns(known, schema, now))
     if again > moved and not _has_insertion(schema, before, len(known.columns) - len(before)):
         kept = {*before}
-    kept -= find_exchanged_columns(known, schema).difference(stated)
+    places = match_places(known, schema)
+    if places.moved.difference(stated):
+        kept = {name for name in before if name in places.unchanged or name in stated}
     return {old: new for old, new in now.items() if new in kept}
-
-
-def find_exchanged_columns(known: TableSchema, schema: TableSchema) -> frozenset[str]:
-    """Find columns that may have exchanged their names in pairs: each place has the type that it had."""
-    pairs = [
-        (old, new) for old, new in zip(known.columns, schema.columns, strict=False) if old.name != new.name
-    ]
-    names = {old.name: new.name for old, new in pairs}
-    exchanged = all(names.get(new) == old for old, new in names.items())
-    same_types = all(old.type == new.type for old, new in pairs)
-    return frozenset(names) if exchanged and same_types else frozenset()
 
 
 def _has_insertion(schema: TableSchema, before: Mapping[str, int], vanished: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from schemaman.debezium.connector import Connector
@@ -19,7 +19,11 @@ from schemaman.history.fold.version_builder import (
     list_event_schemas,
     set_emitted_names,
 )
-from schemaman.history.rename_detection import find_handed_on_names, find_rename_candidates
+from schemaman.history.rename_detection import (
+    find_displaced_names,
+    find_handed_on_names,
+    find_rename_candidates,
+)
 from schemaman.history.versions import Evidence, Proof, RenameCandidate, SchemaVersion
 from schemaman.model.schema import fingerprint
 
@@ -105,7 +109,20 @@ def _find_candidates(
     first = set_emitted_names(version.shape.revisions[0], version.event_forms.names)
     append_only = find_connector(opened.connector).append_only
     chain = find_handed_on_names(before.schema, first.schema) if append_only else ()
-    return chain or find_rename_candidates(before.schema, first.schema, append_only)
+    found = chain or find_rename_candidates(before.schema, first.schema, append_only)
+    displaced = find_displaced_names(before.schema, first.schema) if append_only and not chain else ()
+    return (
+        *_list_others(displaced, [c for c in found if c.grade == "proven"]),
+        *_list_others(found, displaced),
+    )
+
+
+def _list_others(
+    candidates: Sequence[RenameCandidate], known: Sequence[RenameCandidate]
+) -> Iterator[RenameCandidate]:
+    """List candidates that share no name with those that are known."""
+    old, new = {c.old for c in known}, {c.new for c in known}
+    return (c for c in candidates if c.old not in old and c.new not in new)
 
 
 def _close_version(
