@@ -73,13 +73,14 @@ QUOTED = Spelling(
 class TailColumns:
     """How many tails are matched at once: each begins with the `opening`, which is found and not matched.
 
-    `match` matches a tail that begins with the opening at an index of some bytes. `take_names` takes the
-    names of the table from a match, which must be `names`; None if the match has none. `groups` are the
-    groups of the texts of a position; None if the texts are more than what the groups capture.
+    `match` matches a tail that begins with the opening at an index of some bytes; a second index ends it.
+    `take_names` takes the names of the table from a match, which must be `names`; None if the match has none.
+    `groups` are the groups of the texts of a position; None if the texts are more than what the groups
+    capture.
     """
 
     opening: bytes
-    match: Callable[[bytes, int], re.Match[bytes] | None]
+    match: Callable[..., re.Match[bytes] | None]
     take_names: Callable[[re.Match[bytes]], object] | None
     names: object
     order: Order

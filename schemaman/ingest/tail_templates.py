@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from operator import itemgetter
 from struct import Struct
 
+from schemaman.ingest.byte_spans import ByteSpans
 from schemaman.ingest.probe_patterns import TailColumns, Texts, find_digits
 
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
@@ -33,12 +33,12 @@ class TailTemplate:
     operation: int
     read_texts: Callable[[bytes], list[Texts]]
 
-    def match(self, values: Sequence[bytes], start: int) -> list[Texts] | None:
+    def match(self, values: ByteSpans, start: int) -> list[Texts] | None:
         """Matches the ends of values behind an index; returns the texts of each, None unless all match."""
-        size, count = len(self.text), len(values)
-        if min(map(len, values)) < start + size:
+        size, count = len(self.text), len(values.ends)
+        if min(values.measure()) < start + size:
             return None
-        tails = b"".join(map(bytes.__getitem__, values, repeat(slice(-size, None))))
+        tails = values.join_ends(size)
         if not self._has_text(tails, count):
             return None
         for place, digit in self.literals:
