@@ -19,6 +19,9 @@ from schemaman.ingest.tail_templates import TailTemplate, learn_template
 _LONGEST_PAUSE = 63
 """The largest number of columns that are matched without a template, after one did not match."""
 
+_WORTH_A_TEMPLATE = 256
+"""The number of rows in a column from which a template is learned: learning costs as much as they do."""
+
 MatchColumns = Callable[[Sequence[bytes | None], ByteSpans, Texts | None], tuple[int, Texts]]
 """Matches keys and values that begin together, after a row with these texts of its position.
 
@@ -60,7 +63,7 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
             of_tables = list(map(take_names, found))  # type: ignore[arg-type]
             if of_tables.count(names) != len(of_tables):
                 del found[_count_true([each == names for each in of_tables]) :]
-        if found and waiting == 0:
+        if len(found) >= _WORTH_A_TEMPLATE and waiting == 0:
             template = learn_template(columns, found[-1])  # type: ignore[arg-type]
         waiting = max(waiting - 1, 0)
         return _count_rising(list(map(texts_of, found)), before)  # type: ignore[arg-type]

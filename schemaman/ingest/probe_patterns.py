@@ -34,6 +34,7 @@ _NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
 """What differs from table to table. Patterns capture it, so that the tables of a connector share them."""
 
 _NAME = re.compile(rb'"[^"\\\x00-\x1f\x80-\xff]*"')
+_DIGIT = re.compile(rb"[0-9]")
 _KEPT_PATTERNS = 1024
 
 
@@ -321,7 +322,7 @@ def _find_ordered_digits(text: bytes, begin: int, captured: dict[bytes, int], pl
 
 
 def _find_value_digits(text: bytes, begin: int, places: DigitPlaces) -> None:
-    digits = [begin + i for i in range(len(text)) if text[i : i + 1].isdigit()]
+    digits = [begin + found.start() for found in _DIGIT.finditer(text)]
     if digits and text[:1] != b'"' and text != b"0":
         places.positive.add(digits.pop(0))
     places.free.update(digits)
