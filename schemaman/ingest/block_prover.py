@@ -18,7 +18,6 @@ from typing import Protocol
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Record
 from schemaman.ingest.block_lines import BlockLines
-from schemaman.ingest.byte_spans import span_block, span_values
 from schemaman.ingest.column_matching import MatchColumns, match_columns_of
 from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.line_batches import LineBatch
@@ -34,6 +33,7 @@ from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
+from schemaman.ingest.value_columns import BlockValues, WholeValues
 from schemaman.store.edge_hashes import EdgeSource
 from schemaman.store.ranges import Partition
 
@@ -616,7 +616,7 @@ def _prove_column(
     """Proves rows as `_prove_each` does, each test over all of them."""
     if rows.has_value is not None and not all(rows.has_value[begin:end]):
         end = rows.has_value.index(False, begin)
-    values = span_block(rows.block, rows.bounds, begin, end)
+    values = BlockValues(rows.block, rows.bounds[begin:end], rows.bounds[begin + 1 : end + 1])
     if limit < len(rows.block):
         end = begin + _count_within(values.measure(), limit)
         values = values.select_first(end - begin)
@@ -649,11 +649,12 @@ def _count_proven(lane: _Lane, rows: PartitionRows, at: int) -> int:
     if is_span and lane.run is None:
         return end - at
     if is_span and lane.make_columns is not None and lane.streak >= _STREAK:
+        # a null among the values has no bytes, so that no method of bytes takes it
+        values = WholeValues(rows.values[at:end])  # type: ignore[arg-type]
         try:
-            values = span_values(rows.values[at:end])
-        except TypeError:  # a null among the bytes
+            count, texts = _find_columns(lane)(rows.keys[at:end], values, lane.texts)
+        except TypeError:
             return 0
-        count, texts = _find_columns(lane)(rows.keys[at:end], values, lane.texts)
         lane.texts = texts if count else lane.texts
         return count
     value = rows.values[at]

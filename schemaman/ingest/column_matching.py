@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice, repeat
-from operator import add, ge
+from operator import ge
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
-from schemaman.ingest.byte_spans import ByteSpans
 from schemaman.ingest.probe import ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.ingest.tail_templates import TailTemplate, learn_template
+from schemaman.ingest.value_columns import ValueColumn
 
 _LONGEST_PAUSE = 63
 """The largest number of columns that are matched without a template, after one did not match."""
 
-_WORTH_A_TEMPLATE = 256
-"""The number of rows in a column from which a template is learned: learning costs as much as they do."""
+_WORTH_A_TEMPLATE = 64
+"""The number of rows in a column from which a template is learned: many runs end before it pays."""
 
-MatchColumns = Callable[[Sequence[bytes | None], ByteSpans, Texts | None], tuple[int, Texts]]
+MatchColumns = Callable[[Sequence[bytes | None], ValueColumn, Texts | None], tuple[int, Texts]]
 """Matches keys and values that begin together, after a row with these texts of its position.
 
 It returns how many rows from the first one on match, and the texts of the last one of them.
@@ -37,15 +37,15 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
     template: TailTemplate | None = None
     waiting, pause = 0, 0
 
-    def match(keys: Sequence[bytes | None], values: ByteSpans, before: Texts | None) -> tuple[int, Texts]:
+    def match(keys: Sequence[bytes | None], values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
         nonlocal template, waiting, pause
         count = _count_keys(keys, key_form)
-        count = _count_true(list(map(bytes.startswith, values.blocks[:count], repeat(prefix), values.begins)))
-        begins = list(map(add, values.begins[:count], repeat(size)))
-        if outline.source == SPACED_SOURCE:  # see `find_source`
-            others = map(bytes.find, values.blocks, repeat(SOURCE), begins, values.ends)
-            count = _count_true([at < 0 for at in others])
         values = values.select_first(count)
+        count = _count_true(values.have_prefix(prefix))
+        values = values.select_first(count)
+        if outline.source == SPACED_SOURCE:  # see `find_source`
+            count = _count_true([at < 0 for at in values.find(SOURCE, size)])
+            values = values.select_first(count)
         if template is not None and count > 1:
             matched = template.match(values, size)
             if matched is not None:
@@ -53,10 +53,10 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
                 return _count_rising(matched, before)
             # tails whose sizes differ often would be read twice
             template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
-        starts = list(map(bytes.find, values.blocks, repeat(opening), begins, values.ends))
+        starts = values.find(opening, size)
         if -1 in starts:
             del starts[starts.index(-1) :]
-        found = list(map(match_tail, values.blocks, starts, values.ends))
+        found = values.match(match_tail, starts)
         if not all(found):
             del found[found.index(None) :]
         if take_names is not None:
@@ -82,9 +82,10 @@ def _count_rising(texts: list[Texts], before: Texts | None) -> tuple[int, Texts]
 def _count_keys(keys: Sequence[bytes | None], form: ProbeForm | None) -> int:
     if form is None or form.behind is None:
         return _count_true([key is None for key in keys])
-    if None in keys:
-        keys = keys[: keys.index(None)]
-    count = _count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
+    try:
+        count = _count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
+    except TypeError:  # a null among the bytes
+        return 0
     found = list(map(form.behind.match, keys[:count], repeat(form.size)))  # type: ignore[arg-type]
     return count if all(found) else found.index(None)
 

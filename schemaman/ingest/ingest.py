@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from schemaman.debezium.decode import decode
+from schemaman.debezium.decoded_runs import RunDecoder
 from schemaman.debezium.observation import (
     FILLED_LATE,
     Note,
@@ -92,9 +92,8 @@ class Intake:
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
-        self._schemas = schemas
-        self._forms = forms
         self._reading = build_reading(schemas, forms)
+        self._decoder = RunDecoder(stream, schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Partition, int] = {}
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
@@ -177,7 +176,7 @@ class Intake:
         return (Note(*place, FILLED_LATE, message),)
 
     def _decoded(self, run: SchemaRun) -> tuple[Outcome, ...]:
-        outcomes = decode(run, self._stream, self._schemas, self._forms)
+        outcomes = self._decoder.decode(run)
         if not self._keep_payload:
             return outcomes
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)

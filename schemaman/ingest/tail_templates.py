@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from struct import Struct
 
-from schemaman.ingest.byte_spans import ByteSpans
 from schemaman.ingest.probe_patterns import TailColumns, Texts, find_digits
+from schemaman.ingest.value_columns import ValueColumn
 
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 
@@ -33,16 +33,16 @@ class TailTemplate:
     operation: int
     read_texts: Callable[[bytes], list[Texts]]
 
-    def match(self, values: ByteSpans, start: int) -> list[Texts] | None:
+    def match(self, values: ValueColumn, start: int) -> list[Texts] | None:
         """Matches the ends of values behind an index; returns the texts of each, None unless all match."""
-        size, count = len(self.text), len(values.ends)
-        if min(values.measure()) < start + size:
+        size, sizes = len(self.text), values.measure()
+        if min(sizes) < start + size:
             return None
         tails = values.join_ends(size)
-        if not self._has_text(tails, count):
+        if not self._has_text(tails, len(sizes)):
             return None
         for place, digit in self.literals:
-            if tails[place::size] != digit * count:
+            if tails[place::size] != digit * len(sizes):
                 return None
         for place in self.positive:
             if b"0" in tails[place::size]:

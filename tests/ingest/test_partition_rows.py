@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import pyarrow as arrow
 import pytest
@@ -194,7 +195,8 @@ def test_spans_of_rows_in_one_block() -> None:
     later = rows[1:5]
     assert isinstance(later, ColumnRows)
     assert [later.find_span_end(at) for at in range(4)] == [1, 2, 3, 4]
-    unplaced = build_column_rows(["a"] * 3, [0] * 3, [None, 1, 2], [None] * 3, arrow.array([b""] * 3), list)
+    offsets: list[Any] = [None, 1, 2]
+    unplaced = build_column_rows(["a"] * 3, [0] * 3, offsets, [None] * 3, arrow.array([b""] * 3), list)
     assert [unplaced.find_span_end(at) for at in range(3)] == [1, 2, 3]
 
 
