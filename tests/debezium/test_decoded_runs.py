@@ -9,6 +9,7 @@ import pytest
 from schemaman.debezium import decoded_runs
 from schemaman.debezium.decode import decode
 from schemaman.debezium.decoded_runs import RunDecoder
+from schemaman.debezium.observation import SchemaRun
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
 from tests.support.checkout import CAPTURES
@@ -42,7 +43,7 @@ def test_a_shape_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     decoded: list[str] = []
 
-    def count(run: decoded_runs.SchemaRun, *others: object) -> object:
+    def count(run: SchemaRun, *others: object) -> object:
         decoded.append(run.shape)
         return decode(run, *others)  # type: ignore[arg-type]
 
