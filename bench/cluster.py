@@ -2,8 +2,9 @@
 
 `--mb` is the size of the values, `--files` are numbers of files. Each time counts only with a correct
 result; the session start does not count. Variants run in turn, `--rounds` times. The least time and the least
-CPU time of each count, so that the first round is the warm-up. Prints wall seconds, CPU seconds of all
-processes, ratios to `sum(crc32)`, the first time of each variant, and the memory of the processes.
+CPU time of each count, so that the first round is the warm-up. Each time goes to standard error at once. At
+the end come wall seconds, CPU seconds of all processes, ratios to `sum(crc32)`, the first time of each
+variant, and the memory of the processes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -56,9 +58,11 @@ def main() -> None:
             os.sync()  # the disk must not be busy with these files while they are read
             variants = _list_variants(spark, folder, written, slow=options.slow)
             measured: dict[str, list[dict[str, float]]] = {variant: [] for variant in variants}
-            for _ in range(options.rounds):
+            for number in range(options.rounds):
                 for variant, run in variants.items():
-                    measured[variant].append(_measure(run))
+                    one = _measure(run)
+                    measured[variant].append(one)
+                    _print_progress(f"{files} files, round {number + 1}: {variant}", one)
             figures = {variant: _summarize(one) for variant, one in measured.items()}
             _print_figures(files, figures)
             found |= {f"{files} files: {variant}": one for variant, one in figures.items()}
@@ -73,6 +77,11 @@ def _summarize(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     least = {name: min(one[name] for one in rounds) for name in ("wall", "cpu")}
     most = {name: max(one[name] for one in rounds) for name in ("driver", "workers")}
     return {**least, "first": rounds[0]["wall"], **most}
+
+
+def _print_progress(name: str, one: Mapping[str, float]) -> None:
+    """Print one time as soon as it is measured, since a run that is ended early loses what comes later."""
+    print(f"  {name:50} wall {one['wall']:7.2f} s  CPU {one['cpu']:7.2f} s", file=sys.stderr, flush=True)
 
 
 def _print_figures(files: int, figures: Mapping[str, Mapping[str, float]]) -> None:

@@ -41,6 +41,7 @@ from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts, quote_json
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
+from schemaman.ingest.value_columns import BlockValues, WholeValues
 from schemaman.store.edge_hashes import EdgeSource
 from schemaman.store.ranges import Partition
 
@@ -276,13 +277,14 @@ class BlockProver:
         touched: list[_Lane],
     ) -> int:
         block, bounds, keys, offsets = rows.block, rows.bounds, rows.keys, rows.offsets
-        lane, at = self._lane, begin
+        lane, at, span_end = self._lane, begin, begin
         while at < len(offsets):
             place = (rows.topics[at], rows.partitions[at])
-            if rows.is_consecutive and lane is not None and lane.head == place:
-                at = _extend_lane(lane, rows, limit, at, cut, touched)
-                if at == len(offsets):
-                    break
+            span_end = span_end if at < span_end else rows.find_span_end(at)
+            if lane is not None and at + 1 < span_end and lane.head == place:
+                at = _extend_lane(lane, rows, limit, at, span_end, cut, touched)
+                if at == span_end:
+                    continue
             start, end = bounds[at], bounds[at + 1]
             if end - start > limit:
                 return at
@@ -299,10 +301,8 @@ class BlockProver:
                 found = _match_row(lane, block, start, end, keys[at], offsets[at])
                 if found is None:
                     return at
-            lane.next, lane.texts, lane.at = found[0] + 1, found[1], at
-            if lane.cut is not cut:
-                lane.cut = cut
-                touched.append(lane)
+            lane.next, lane.texts = lane.next + 1, found[1]
+            _note_last(lane, at, cut, touched)
             at += 1
         self._lane = lane
         return len(offsets)
@@ -338,7 +338,7 @@ class BlockProver:
         if offset >= progress.next_known:
             opened = self._open_known(place, place, offset, progress, _match_known_row(offset))
         else:
-            value = rows[at][-1]
+            value = rows.read_value(at)
             proven = self._scanner.prober.match_form(place[0], key, value, True)
             if proven is None:
                 return None
@@ -657,35 +657,89 @@ def _extend_lane(
     rows: ColumnRows,
     limit: int,
     begin: int,
+    end: int,
     cut: Callable[[int], LastRecord],
     touched: list[_Lane],
 ) -> int:
-    """Extend a lane by consecutive rows of its partition; return the number of the first unproven row."""
+    """Extends a lane by rows of a span that ends before `end`; returns the number of the first unproven row.
+
+    Rows are proven one by one at first, then in columns that become longer: a long column may be in vain.
+    """
     if lane.next != rows.offsets[begin]:
         return begin
+    at, last = begin, min(end, begin + lane.limit - lane.next)
+    while at < last:
+        wanted = min(last, at + max(lane.streak, _STREAK))
+        is_column = lane.make_columns is not None and lane.streak >= _STREAK
+        prove = _prove_column if is_column else _prove_each
+        proven, lane.texts = prove(lane, rows, limit, at, wanted)
+        lane.streak = lane.streak + proven - at if proven == wanted else proven - at
+        at = proven
+        if proven < wanted:
+            break
+    if at > begin:
+        lane.next += at - begin
+        _note_last(lane, at - 1, cut, touched)
+    return at
+
+
+def _note_last(lane: _Lane, at: int, cut: Callable[[int], LastRecord], touched: list[_Lane]) -> None:
+    """Notes the last proven row of a lane, which stays in its block."""
+    lane.at = at
+    if lane.cut is not cut:
+        lane.cut = cut
+        touched.append(lane)
+
+
+def _prove_each(lane: _Lane, rows: ColumnRows, limit: int, begin: int, end: int) -> tuple[int, Texts | None]:
+    """Proves rows one by one; returns the number of the first unproven one, and the texts of the last."""
     block, bounds, keys, match, match_key = rows.block, rows.bounds, rows.keys, lane.match, lane.match_key
     has_value = None if lane.run is None else rows.has_value
     texts, start, at = lane.texts, bounds[begin], begin
-    last = min(len(keys), begin + lane.limit - lane.next)
-    while at < last:
-        end = bounds[at + 1]
-        if end - start > limit or (has_value is not None and not has_value[at]):
+    while at < end:
+        stop = bounds[at + 1]
+        if stop - start > limit or (has_value is not None and not has_value[at]):
             break
         if match_key is not None and not match_key(keys[at]):
             break
-        found = match(block, start, end)
+        found = match(block, start, stop)
         if found is None:
             break
         # texts of one layout have one type, which the type of `Texts` cannot express
         if texts is not None and found[1] < texts:  # type: ignore[operator]
             break
-        texts, start, at = found[1], end, at + 1
-    if at > begin:
-        lane.next, lane.texts, lane.at = lane.next + at - begin, texts, at - 1
-        if lane.cut is not cut:
-            lane.cut = cut
-            touched.append(lane)
-    return at
+        texts, start, at = found[1], stop, at + 1
+    return at, texts
+
+
+def _prove_column(
+    lane: _Lane, rows: ColumnRows, limit: int, begin: int, end: int
+) -> tuple[int, Texts | None]:
+    """Proves rows as `_prove_each` does, each test over all of them."""
+    if rows.has_value is not None and not all(rows.has_value[begin:end]):
+        end = rows.has_value.index(False, begin)
+    values = BlockValues(rows.block, rows.bounds[begin:end], rows.bounds[begin + 1 : end + 1])
+    if limit < len(rows.block):
+        end = begin + _count_within(values.measure(), limit)
+        values = values.select_first(end - begin)
+    if begin == end:
+        return begin, lane.texts
+    count, texts = _find_columns(lane)(rows.keys[begin:end], values, lane.texts)
+    return begin + count, texts if count else lane.texts
+
+
+def _count_within(sizes: Sequence[int], limit: int) -> int:
+    """Counts the sizes before the first one over the limit."""
+    return next((number for number, size in enumerate(sizes) if size > limit), len(sizes))
+
+
+def _find_columns(lane: _Lane) -> MatchColumns:
+    """Finds the function that matches columns of a lane; it is made once."""
+    if lane.match_columns is None:
+        if lane.make_columns is None:
+            raise AssertionError("a lane of known rows has no columns")
+        lane.match_columns = lane.make_columns()
+    return lane.match_columns
 
 
 def _count_proven(lane: _Lane, rows: PartitionRows, at: int) -> int:
@@ -697,8 +751,12 @@ def _count_proven(lane: _Lane, rows: PartitionRows, at: int) -> int:
     if is_span and lane.run is None:
         return end - at
     if is_span and lane.make_columns is not None and lane.streak >= _STREAK:
-        lane.match_columns = lane.match_columns or lane.make_columns()
-        count, texts = lane.match_columns(rows.keys[at:end], rows.values[at:end], lane.texts)
+        # a null among the values has no bytes, so that no method of bytes takes it
+        values = WholeValues(rows.values[at:end])  # type: ignore[arg-type]
+        try:
+            count, texts = _find_columns(lane)(rows.keys[at:end], values, lane.texts)
+        except TypeError:
+            return 0
         lane.texts = texts if count else lane.texts
         return count
     value = rows.values[at]

@@ -303,22 +303,27 @@ class _RisingItems:
 
     def _find_end(self, rows: Sequence[Row], room: int) -> int:
         """Returns the number of rows of this piece, at most `room`; rows without an offset are no records."""
-        if isinstance(rows, ColumnRows) and rows.is_consecutive:
-            place, first = (rows.topics[0], rows.partitions[0]), rows.offsets[0]
-            if self._is_end(*place, first):
-                return 0
-            size = min(room, len(rows))
-            self._next[place] = first + size
-            return size
+        if isinstance(rows, ColumnRows):
+            return self._find_end_by_span(rows, min(room, len(rows)))
         return self._find_end_by_row(rows, room)
+
+    def _find_end_by_span(self, rows: ColumnRows, room: int) -> int:
+        at = 0
+        while at < room:
+            place, offset = (rows.topics[at], rows.partitions[at]), rows.offsets[at]
+            end = min(room, rows.find_span_end(at))
+            if type(offset) is int:
+                if self._is_end(*place, offset):
+                    return at
+                self._next[place] = offset + end - at
+            at = end
+        return room
 
     def _find_end_by_row(self, rows: Sequence[Row], room: int) -> int:
         place: Partition | None = None
         expected = -1
         places: Iterable[tuple[str, int, int]] = (
-            zip(rows.topics, rows.partitions, rows.offsets, strict=True)
-            if isinstance(rows, ColumnRows)
-            else zip(repeat(rows.topic), repeat(rows.partition), rows.offsets)
+            zip(repeat(rows.topic), repeat(rows.partition), rows.offsets)
             if isinstance(rows, PartitionRows)
             else (row[:3] for row in rows)
         )

@@ -14,11 +14,15 @@ from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.ingest.probe import ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.ingest.tail_templates import TailTemplate, learn_template
+from schemaman.ingest.value_columns import ValueColumn
 
 _LONGEST_PAUSE = 63
 """The largest number of columns that are matched without a template, after one did not match."""
 
-MatchColumns = Callable[[Sequence[bytes | None], Sequence[bytes | None], Texts | None], tuple[int, Texts]]
+_WORTH_A_TEMPLATE = 64
+"""The number of rows in a column from which a template is learned: many runs end before it pays."""
+
+MatchColumns = Callable[[Sequence[bytes | None], ValueColumn, Texts | None], tuple[int, Texts]]
 """Matches keys and values that begin together, after a row with these texts of its position.
 
 It returns how many rows from the first one on match, and the texts of the last one of them.
@@ -33,36 +37,33 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
     template: TailTemplate | None = None
     waiting, pause = 0, 0
 
-    def match(
-        keys: Sequence[bytes | None], values: Sequence[bytes | None], before: Texts | None
-    ) -> tuple[int, Texts]:
+    def match(keys: Sequence[bytes | None], values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
         nonlocal template, waiting, pause
-        try:
-            count = _count_keys(keys, key_form)
-            count = _count_true(list(map(bytes.startswith, values[:count], repeat(prefix))))  # type: ignore[arg-type]
-            starts = list(map(bytes.find, values[:count], repeat(opening), repeat(size)))  # type: ignore[arg-type]
-            if -1 in starts:
-                del starts[starts.index(-1) :]
-            if outline.source == SPACED_SOURCE:  # see `find_source`
-                others = list(map(bytes.find, values[: len(starts)], repeat(SOURCE), repeat(size)))  # type: ignore[arg-type]
-                del starts[_count_true([at < 0 for at in others]) :]
-            if template is not None and len(starts) > 1:
-                matched = template.match(values[: len(starts)], starts)  # type: ignore[arg-type]
-                if matched is not None:
-                    pause = 0
-                    return _count_rising(matched, before)
-                # tails whose sizes differ often would be read twice
-                template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
-            found = list(map(match_tail, values, starts))  # type: ignore[arg-type]
-        except TypeError:  # a null among the bytes
-            return 0, ()
+        count = _count_keys(keys, key_form)
+        values = values.select_first(count)
+        count = _count_true(values.have_prefix(prefix))
+        values = values.select_first(count)
+        if outline.source == SPACED_SOURCE:  # see `find_source`
+            count = _count_true([at < 0 for at in values.find(SOURCE, size)])
+            values = values.select_first(count)
+        starts = values.find(opening, size)
+        if -1 in starts:
+            del starts[starts.index(-1) :]
+        if template is not None and len(starts) > 1:
+            matched = template.match(values.select_first(len(starts)), starts)
+            if matched is not None:
+                pause = 0
+                return _count_rising(matched, before)
+            # tails whose sizes differ often would be read twice
+            template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
+        found = values.match(match_tail, starts)
         if not all(found):
             del found[found.index(None) :]
         if take_names is not None:
             of_tables = list(map(take_names, found))  # type: ignore[arg-type]
             if of_tables.count(names) != len(of_tables):
                 del found[_count_true([each == names for each in of_tables]) :]
-        if found and waiting == 0:
+        if len(found) >= _WORTH_A_TEMPLATE and waiting == 0:
             template = learn_template(columns, found[-1])  # type: ignore[arg-type]
         waiting = max(waiting - 1, 0)
         return _count_rising(list(map(texts_of, found)), before)  # type: ignore[arg-type]
@@ -81,7 +82,10 @@ def _count_rising(texts: list[Texts], before: Texts | None) -> tuple[int, Texts]
 def _count_keys(keys: Sequence[bytes | None], form: ProbeForm | None) -> int:
     if form is None or form.behind is None:
         return _count_true([key is None for key in keys])
-    count = _count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
+    try:
+        count = _count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
+    except TypeError:  # a null among the bytes
+        return 0
     found = list(map(form.behind.match, keys[:count], repeat(form.size)))  # type: ignore[arg-type]
     return count if all(found) else found.index(None)
 

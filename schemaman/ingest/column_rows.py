@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import ne, sub
 from typing import Any, overload
 
 from schemaman.ingest.line_batches import Row
@@ -14,8 +17,8 @@ class ColumnRows(Sequence[Row]):
     """The columns of rows in order; the value of row i is `block[bounds[i]:bounds[i + 1]]`.
 
     `has_value` has whether each value is not null; None if none is null. `read_times` reads the times, which
-    most rows never need. `is_consecutive`: all rows are of one partition, without gaps between their offsets;
-    False if that is not known.
+    most rows never need. `breaks` are the numbers of the rows that begin a span, but for row 0: the rows of a
+    span are of one partition, without gaps between their offsets.
     """
 
     topics: Sequence[str]
@@ -26,7 +29,16 @@ class ColumnRows(Sequence[Row]):
     bounds: Sequence[int]
     has_value: Sequence[bool] | None
     read_times: Callable[[], Sequence[int | None]]
-    is_consecutive: bool = False
+    breaks: Sequence[int]
+
+    def find_span_end(self, at: int) -> int:
+        """Finds the end of the span of a row: the number of the first row behind it."""
+        behind = bisect_right(self.breaks, at)
+        return self.breaks[behind] if behind < len(self.breaks) else len(self)
+
+    def read_value(self, at: int) -> bytes | None:
+        """Reads the value of a row."""
+        return None if self.is_null(at) else self.block[self.bounds[at] : self.bounds[at + 1]]
 
     def is_null(self, at: int) -> bool:
         """Returns whether the value of a row is null."""
@@ -47,9 +59,8 @@ class ColumnRows(Sequence[Row]):
     def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
         if isinstance(at, slice):
             return self._cut(*at.indices(len(self)))
-        value = None if self.is_null(at) else self.block[self.bounds[at] : self.bounds[at + 1]]
         place = (self.topics[at], self.partitions[at], self.offsets[at])
-        return (*place, self.read_times()[at], self.keys[at], value)
+        return (*place, self.read_times()[at], self.keys[at], self.read_value(at))
 
     def _cut(self, begin: int, end: int, step: int) -> Sequence[Row]:
         if step != 1:
@@ -63,7 +74,7 @@ class ColumnRows(Sequence[Row]):
             self.bounds[begin : end + 1],
             None if self.has_value is None else self.has_value[begin:end],
             lambda: self.read_times()[begin:end],
-            self.is_consecutive,
+            [each - begin for each in self.breaks if begin < each < end],
         )
 
 
@@ -92,15 +103,25 @@ def build_column_rows(
         [end - ends[0] for end in ends],
         values.is_valid().to_pylist() if values.null_count else None,
         read_times,
-        _is_consecutive(topics, partitions, offsets),
+        _find_breaks(topics, partitions, offsets),
     )
 
 
-def _is_consecutive(topics: list[str], partitions: list[int], offsets: list[int]) -> bool:
-    size, first = len(offsets), offsets[0]
-    return (
-        type(first) is int
-        and topics.count(topics[0]) == size
-        and partitions.count(partitions[0]) == size
-        and offsets == list(range(first, first + size))
+def _find_breaks(topics: list[str], partitions: list[int], offsets: list[int]) -> Sequence[int]:
+    """Finds the rows that do not follow the row before; a row without an offset is a span of its own."""
+    size = len(offsets)
+    if type(offsets[0]) is not int:
+        return range(1, size)
+    try:
+        steps = list(map(sub, islice(offsets, 1, None), offsets))
+    except TypeError:
+        return range(1, size)
+    if topics.count(topics[0]) == size and partitions.count(partitions[0]) == size:
+        return () if steps.count(1) == size - 1 else [i for i, step in enumerate(steps, 1) if step != 1]
+    changes = zip(
+        steps,
+        map(ne, islice(topics, 1, None), topics),
+        map(ne, islice(partitions, 1, None), partitions),
+        strict=True,
     )
+    return [i for i, (step, *is_other) in enumerate(changes, 1) if step != 1 or any(is_other)]

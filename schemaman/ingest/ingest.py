@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from schemaman.debezium.decoded_runs import RunDecoder
 from schemaman.debezium.observation import (
     FILLED_LATE,
     Note,
@@ -35,7 +36,6 @@ from schemaman.ingest.chunks import (
     read_chunks,
 )
 from schemaman.ingest.line_batches import Item
-from schemaman.ingest.run_decoding import RunDecoder
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
@@ -89,8 +89,8 @@ class Intake:
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
-        self._decoder = RunDecoder(stream, schemas, forms)
         self._reading = build_reading(schemas, forms)
+        self._decoder = RunDecoder(stream, schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Partition, int] = {}
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})

@@ -23,6 +23,10 @@ class PartitionRows(Sequence[Row]):
     values: Sequence[bytes | None]
     read_time: Callable[[int], int | None]
 
+    def read_value(self, at: int) -> bytes | None:
+        """Reads the value of a row."""
+        return self.values[at]
+
     def count_bytes(self) -> int:
         """Counts the bytes of all keys and values."""
         return sum(map(len, filter(None, self.keys))) + sum(map(len, filter(None, self.values)))

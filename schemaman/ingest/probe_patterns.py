@@ -35,6 +35,7 @@ _NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
 """What differs from table to table. Patterns capture it, so that the tables of a connector share them."""
 
 _NAME = re.compile(rb'"[^"\\\x00-\x1f\x80-\xff]*"')
+_DIGIT = re.compile(rb"[0-9]")
 _KEPT_PATTERNS = 1024
 _REQUESTS_BEFORE_PATTERN = 4
 """Requests for a pattern before it is compiled, which costs as much as a hundred of them."""
@@ -76,13 +77,14 @@ QUOTED = Spelling(
 class TailColumns:
     """How many tails are matched at once: each begins with the `opening`, which is found and not matched.
 
-    `match` matches a tail that begins with the opening at an index of some bytes. `take_names` takes the
-    names of the table from a match, which must be `names`; None if the match has none. `groups` are the
-    groups of the texts of a position; None if the texts are more than what the groups capture.
+    `match` matches a tail that begins with the opening at an index of some bytes; a second index ends it.
+    `take_names` takes the names of the table from a match, which must be `names`; None if the match has none.
+    `groups` are the groups of the texts of a position; None if the texts are more than what the groups
+    capture.
     """
 
     opening: bytes
-    match: Callable[[bytes, int], re.Match[bytes] | None]
+    match: Callable[..., re.Match[bytes] | None]
     take_names: Callable[[re.Match[bytes]], object] | None
     names: object
     order: Order
@@ -331,7 +333,7 @@ def _find_ordered_digits(text: bytes, begin: int, captured: dict[bytes, int], pl
 
 
 def _find_value_digits(text: bytes, begin: int, places: DigitPlaces) -> None:
-    digits = [begin + i for i in range(len(text)) if text[i : i + 1].isdigit()]
+    digits = [begin + found.start() for found in _DIGIT.finditer(text)]
     if digits and text[:1] != b'"' and text != b"0":
         places.positive.add(digits.pop(0))
     places.free.update(digits)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import add, itemgetter
+from operator import itemgetter
 from struct import Struct
 
 from schemaman.ingest.probe_patterns import TailColumns, Texts, find_digits
+from schemaman.ingest.value_columns import ValueColumn
 
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 
@@ -33,16 +33,16 @@ class TailTemplate:
     operation: int
     read_texts: Callable[[bytes], list[Texts]]
 
-    def match(self, values: Sequence[bytes], starts: Sequence[int]) -> list[Texts] | None:
-        """Matches the ends of values, each from an index on; returns their texts, None unless all match."""
-        size, count = len(self.text), len(values)
-        if list(map(len, values)) != list(map(add, starts, repeat(size))):
+    def match(self, values: ValueColumn, starts: Sequence[int]) -> list[Texts] | None:
+        """Matches the ends of values behind places of `find`; returns their texts, None unless all match."""
+        size = len(self.text)
+        if not values.have_rests(starts, size):
             return None
-        tails = b"".join(map(bytes.__getitem__, values, repeat(slice(-size, None))))
-        if not self._has_text(tails, count):
+        tails = values.join_ends(size)
+        if not self._has_text(tails, len(starts)):
             return None
         for place, digit in self.literals:
-            if tails[place::size] != digit * count:
+            if tails[place::size] != digit * len(starts):
                 return None
         for place in self.positive:
             if b"0" in tails[place::size]:

@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 
 from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.decoded_runs import RunDecoder
 from schemaman.debezium.observation import Observation
 from schemaman.history.fold import fold as folding
 from schemaman.history.fold.repeated_events import EventRepetition
 from schemaman.ingest.chunks import build_reading
-from schemaman.ingest.run_decoding import RunDecoder
 from schemaman.ingest.scan import scan
 from tests.ingest.test_line_forms import RUNS
 from tests.support.checkout import PROOF

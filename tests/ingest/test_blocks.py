@@ -123,7 +123,7 @@ def test_values_stay_in_their_column(tmp_path: Path) -> None:
     (batch,) = files.read_batches(files.find_file(str(path)))
     assert isinstance(batch, RowBatch)
     assert isinstance(batch.rows, ColumnRows)
-    assert batch.rows.is_consecutive
+    assert not batch.rows.breaks
     assert [Record(*row) for row in batch.rows] == found
     assert [Record(*row) for row in batch.rows[2:][:3]] == found[2:5]
     assert [Record(*row) for row in batch.rows[::2]] == found[::2]
@@ -132,7 +132,7 @@ def test_values_stay_in_their_column(tmp_path: Path) -> None:
         (batch,) = files.read_batches(files.find_file(str(path)))
         assert isinstance(batch, RowBatch)
         assert isinstance(batch.rows, ColumnRows)
-        assert not batch.rows.is_consecutive
+        assert batch.rows.breaks
 
 
 @pytest.mark.parametrize("is_parquet", [False, True])

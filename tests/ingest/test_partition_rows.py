@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import pyarrow as arrow
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.ingest import block_prover
+from schemaman.ingest import block_prover, column_matching
 from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, merge_segments, read_segments
 from schemaman.ingest.column_rows import ColumnRows, build_column_rows
 from schemaman.ingest.line_batches import RowBatch
@@ -29,6 +30,7 @@ RUN = "postgres/shop-json"
 @pytest.fixture(autouse=True)
 def short_streaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_prover, "_STREAK", 2)
+    monkeypatch.setattr(column_matching, "_WORTH_A_TEMPLATE", 1)
 
 
 def batch_rows(records: Sequence[Record], most: int, limit: int = sys.maxsize) -> Iterator[Record | RowBatch]:
@@ -47,12 +49,38 @@ def batch_rows(records: Sequence[Record], most: int, limit: int = sys.maxsize) -
             yield RowBatch(rows, 1, lambda _, row: Record(*row), limit)
 
 
+def batch_blocks(
+    records: Sequence[Record], most: int, limit: int = sys.maxsize
+) -> Iterator[Record | RowBatch]:
+    """The records in batches whose values lie in one block, whatever their partitions are."""
+    for has_headers, group in groupby(records, lambda r: bool(r.headers)):
+        found = list(group)
+        for begin in range(0, len(found), most):
+            piece = found[begin : begin + most]
+            if has_headers:
+                yield from piece
+                continue
+            yield RowBatch(build_rows(piece), 1, lambda _, row: Record(*row), limit)
+
+
+def build_rows(records: Sequence[Record]) -> ColumnRows:
+    return build_column_rows(
+        [r.topic for r in records],
+        [r.partition for r in records],
+        [r.offset for r in records],
+        [r.key for r in records],
+        arrow.array([r.value for r in records], arrow.binary()),
+        lambda: [r.timestamp_ms for r in records],
+    )
+
+
 def require_same(records: Sequence[Record], run: str = RUN, size: int = 400) -> None:
-    """Read records in both ways, then again with half of their offsets known."""
+    """Read records in each way, then again with half of their offsets known."""
     known = KnownOffsets()
     for most in (7, 64):
         parsed = read_parts(iter(records), run, known, size)
         assert read_parts(batch_rows(records, most), run, known, size) == parsed
+        assert read_parts(batch_blocks(records, most), run, known, size) == parsed
         known = know_half(part for _, part in parsed)
 
 
@@ -102,15 +130,7 @@ def test_values_with_spaces_are_proven_together(is_block: bool, monkeypatch: pyt
     monkeypatch.setattr(block_prover.BlockProver, "prove_rows", count_call)
     batches = batch_rows(found, len(found))
     if is_block:
-        rows = build_column_rows(
-            [r.topic for r in found],
-            [r.partition for r in found],
-            [r.offset for r in found],
-            [r.key for r in found],
-            arrow.array([r.value for r in found]),
-            lambda: [r.timestamp_ms for r in found],
-        )
-        batches = iter([RowBatch(rows, 1, lambda _, row: Record(*row), sys.maxsize)])
+        batches = batch_blocks(found, len(found))
     assert read_parts(batches, RUN, KnownOffsets(), 400) == read_parts(iter(found), RUN, KnownOffsets(), 400)
     assert len(calls) < 20
 
@@ -142,8 +162,12 @@ def test_holes_and_long_values() -> None:
     found = [replace(r, headers=()) for r in repeat(orders()[:1], 90)]
     del found[70], found[33:35]
     require_same(found, size=50)
-    limited = batch_rows(found, 30, len(found[0].value or b"") - 1)
-    assert read_parts(limited, RUN, KnownOffsets(), 50) == read_parts(iter(found), RUN, KnownOffsets(), 50)
+    longest = max(len(record.value or b"") for record in found)
+    for batch, limit in ((batch_rows, 1), (batch_blocks, 1), (batch_blocks, longest - 1)):
+        limited = batch(found, 30, limit)
+        assert read_parts(limited, RUN, KnownOffsets(), 50) == read_parts(
+            iter(found), RUN, KnownOffsets(), 50
+        )
 
 
 def test_segments_of_tasks() -> None:
@@ -156,6 +180,20 @@ def test_segments_of_tasks() -> None:
         return merge_segments(filter(None, read_segments(items, KnownOffsets(), reading)), reading)
 
     assert merge_all(batch_rows(mixed, 7)) == merge_all(iter(mixed))
+
+
+def test_spans_of_rows_in_one_block() -> None:
+    (one,) = repeat(orders()[:1], 1)
+    places = [("a", 0, 5), ("a", 0, 6), ("a", 0, 8), ("a", 1, 9), ("b", 1, 10), ("b", 1, 11), ("b", 0, 12)]
+    found = [replace(one, topic=t, partition=p, offset=o, headers=()) for t, p, o in places]
+    rows = build_rows(found)
+    assert [rows.find_span_end(at) for at in range(7)] == [2, 2, 3, 4, 6, 6, 7]
+    later = rows[1:5]
+    assert isinstance(later, ColumnRows)
+    assert [later.find_span_end(at) for at in range(4)] == [1, 2, 3, 4]
+    offsets: list[Any] = [None, 1, 2]
+    unplaced = build_column_rows(["a"] * 3, [0] * 3, offsets, [None] * 3, arrow.array([b""] * 3), list)
+    assert [unplaced.find_span_end(at) for at in range(3)] == [1, 2, 3]
 
 
 def test_rows_are_a_sequence_of_rows() -> None:
