@@ -21,8 +21,8 @@ from schemaman.server.application import RegistryApplication, ServerOptions
 from schemaman.server.deadlines import DeadlineProtocol
 from schemaman.subjects.schema_registry import SchemaRegistry
 
-_GRACE_SECONDS = 10
-"""How long requests that have begun may take when the server stops."""
+_GRACE_SECONDS = 4
+"""How long requests that have begun may take when the server stops; the lock of a store may last longer."""
 _BACKLOG = 2048
 _START_SECONDS = 30
 _PORT_FAULTS = (errno.EADDRINUSE, errno.EACCES)
@@ -119,7 +119,7 @@ def serve_in_thread(
             yield _format_url(listener, bound)
         finally:
             server.should_exit = True
-            thread.join(_GRACE_SECONDS)
+            thread.join(_GRACE_SECONDS + 1)
 
 
 def _format_url(listener: Listener, bound: socket.socket) -> str:
