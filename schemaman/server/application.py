@@ -187,8 +187,10 @@ class RegistryApplication:
         call = self._read_call(request, route, handled)
         key = make_key(request.scope, handled.path, handled.body)
         change = self._registry.last_change
-        revision = self._registry.find_revision() if endpoint.is_kept else None
         wanted = find_plain_registration(call) if endpoint.answer is register_schema else None
+        # A new schema makes a new revision: to read the former one is worth it for what was asked before.
+        is_new = wanted is not None and self._kept.find(key) is None
+        revision = self._registry.find_revision() if endpoint.is_kept and not is_new else None
         if revision is not None and self._is_quick(handled.body, endpoint, call):
             response = _make_response(endpoint.answer(call), media_type)
         elif wanted is not None and len(handled.body or b"") <= _SMALL_BODY:
@@ -198,7 +200,8 @@ class RegistryApplication:
                 lambda: self._answer_waiting(key, endpoint, call, media_type, revision)
             )
         self._count(endpoint)
-        if endpoint.is_lasting or (endpoint.is_kept and revision is not None):
+        is_repeated = is_new and self._registry.last_change is change
+        if endpoint.is_lasting or (endpoint.is_kept and (revision is not None or is_repeated)):
             until = time.monotonic() + LASTING_SECONDS
             self._kept.keep(key, KeptAnswer(endpoint, response, revision, change, until))
         return response
