@@ -23,6 +23,12 @@ def add_by_statement(connection: Connection) -> None:
     connection.execute(text("INSERT INTO t VALUES (1)"))
 
 
+def fail_behind(add: Callable[[Connection], None], kept: KeptConnections) -> None:
+    with kept.begin("BEGIN IMMEDIATE") as connection:
+        add(connection)
+        raise ValueError("refused")
+
+
 @pytest.mark.parametrize("add", [add_quickly, add_by_statement])
 def test_what_fails_is_taken_back_and_what_ends_is_there(
     tmp_path: Path, add: Callable[[Connection], None]
@@ -41,9 +47,8 @@ def test_what_fails_is_taken_back_and_what_ends_is_there(
     for expected in (1, 2):
         with kept.begin("BEGIN IMMEDIATE") as connection:
             add(connection)
-        with pytest.raises(ValueError, match="refused"), kept.begin("BEGIN IMMEDIATE") as connection:
-            add(connection)
-            raise ValueError("refused")
+        with pytest.raises(ValueError, match="refused"):
+            fail_behind(add, kept)
         assert count() == expected
     assert len(opened) == 1
     with kept.begin("BEGIN IMMEDIATE") as connection:
