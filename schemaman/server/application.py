@@ -10,7 +10,6 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -29,6 +28,7 @@ from schemaman.server.grouped_registrations import GroupedRegistrations
 from schemaman.server.kept_answers import LASTING_SECONDS, KeptAnswer, KeptAnswers, Key, make_key
 from schemaman.server.media_types import PRODUCED, choose_media_type, is_readable
 from schemaman.server.routes import NoRoute, Route, find_route
+from schemaman.server.threads import EndingThreads
 from schemaman.server.users import Authenticator, User
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.schema_registry import SchemaRegistry
@@ -42,7 +42,7 @@ _THREADS = 40
 _QUICK_BODY = 8 << 10
 """Bytes of a schema that is parsed while other requests wait."""
 _SMALL_BODY = 64 << 10
-"""Bytes of a registration that shares the thread of others."""
+"""Bytes of a registration that shares the commit of others."""
 _METRICS = "/metrics"
 _OPEN = frozenset({"/", "/health"})
 """Paths for probes, which have no password."""
@@ -106,8 +106,8 @@ class RegistryApplication:
         self._registry = registry
         self._options = options or ServerOptions()
         self._kept = KeptAnswers()
-        self._executor = ThreadPoolExecutor(_THREADS, "schemaman-server")
-        self._grouped = GroupedRegistrations(registry, self._executor)
+        self._executor = EndingThreads(_THREADS, "schemaman-server")
+        self._grouped = GroupedRegistrations(registry)
         self.metrics = metrics.Metrics()
         self.cut_off = 0
         """How many requests were given up because the server stops."""
@@ -116,7 +116,8 @@ class RegistryApplication:
         """Answer a request of ASGI."""
         if scope["type"] == "lifespan":
             await _follow_lifespan(receive, send)
-            self._executor.shutdown(wait=False)
+            self._executor.shutdown()
+            self._grouped.close()
             return
         if scope["type"] != "http":
             return
@@ -186,8 +187,10 @@ class RegistryApplication:
         call = self._read_call(request, route, handled)
         key = make_key(request.scope, handled.path, handled.body)
         change = self._registry.last_change
-        revision = self._registry.find_revision() if endpoint.is_kept else None
         wanted = find_plain_registration(call) if endpoint.answer is register_schema else None
+        # A new schema makes a new revision: to read the former one is worth it for what was asked before.
+        is_new = wanted is not None and self._kept.find(key) is None
+        revision = self._registry.find_revision() if endpoint.is_kept and not is_new else None
         if revision is not None and self._is_quick(handled.body, endpoint, call):
             response = _make_response(endpoint.answer(call), media_type)
         elif wanted is not None and len(handled.body or b"") <= _SMALL_BODY:
@@ -197,7 +200,8 @@ class RegistryApplication:
                 lambda: self._answer_waiting(key, endpoint, call, media_type, revision)
             )
         self._count(endpoint)
-        if endpoint.is_lasting or (endpoint.is_kept and revision is not None):
+        is_repeated = is_new and self._registry.last_change is change
+        if endpoint.is_lasting or (endpoint.is_kept and (revision is not None or is_repeated)):
             until = time.monotonic() + LASTING_SECONDS
             self._kept.keep(key, KeptAnswer(endpoint, response, revision, change, until))
         return response

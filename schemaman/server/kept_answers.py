@@ -26,7 +26,10 @@ Key = tuple[str, bytes, bytes, bytes, bytes, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer; `change` was the last one in this process before it was made, and `until` ends it there."""
+    """An answer; `change` was the last one in this process before it was made, and `until` ends it there.
+
+    One without a revision only tells that it was asked for before.
+    """
 
     endpoint: Endpoint
     response: Response

@@ -209,7 +209,9 @@ def _parse_reference(value: object) -> SchemaReference:
 
 def _parse_metadata(value: Any) -> JsonObject | None:
     """Check metadata and drop what is empty; None if nothing is left."""
-    found = {name: part for name, part in (value or {}).items() if part not in (None, {}, [])}
+    if value is None:
+        return None
+    found = {name: part for name, part in value.items() if part not in (None, {}, [])}
     is_valid = (
         _is_map(found.get("tags", {}), lambda tags: _is_list_of_texts(tags))
         and _is_map(found.get("properties", {}), lambda text: isinstance(text, str))
@@ -224,7 +226,9 @@ def _parse_metadata(value: Any) -> JsonObject | None:
 
 def _parse_rule_set(value: Any) -> JsonObject | None:
     """Check a rule set and drop what is empty; None if nothing is left."""
-    found = {name: part for name, part in (value or {}).items() if part not in (None, [])}
+    if value is None:
+        return None
+    found = {name: part for name, part in value.items() if part not in (None, [])}
     names: list[object] = []
     for part in ("migrationRules", "domainRules", "encodingRules"):
         rules = found.get(part, [])

@@ -129,7 +129,7 @@ class SchemaRegistry:
     @property
     def associations(self) -> TopicAssociations:
         """Which subjects the keys and the values of topics have."""
-        return TopicAssociations(self._store, self._surroundings.gate, self._announce)
+        return TopicAssociations(self._store, self._surroundings.gate, self._write)
 
     @property
     def last_change(self) -> object:
@@ -269,14 +269,6 @@ class SchemaRegistry:
                 is_noted = False
         self._pass_on(fresh.values(), () if is_noted else evidence)
         return faults
-
-    def _announce(self, fresh: Sequence[VersionedSchema]) -> None:
-        """Tell the surroundings of new versions: their evidence, and their quarantine."""
-        with self._store.reading_subjects() as rows:
-            evidence, faults = self._list_evidence(rows, dict(enumerate(fresh)))
-        self._pass_on(fresh, evidence)
-        for fault in faults.values():
-            raise fault
 
     def _list_evidence(
         self, rows: SubjectRows, fresh: Mapping[int, VersionedSchema]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from schemaman.errors import SchemamanError
 from schemaman.store.subjects import Association, SubjectName, SubjectRows, SubjectStore
 from schemaman.subjects.associations import (
     AssociationFilter,
@@ -22,24 +23,28 @@ from schemaman.subjects.requests import SchemaRequest
 
 Bindings = tuple[tuple[SubjectName, Association, VersionedSchema | None], ...]
 """Each subject with its association, and the version that came with it."""
+WriteVersions = Callable[
+    [Callable[[SubjectRows], Mapping[int, VersionedSchema]]], Mapping[int, SchemamanError]
+]
+"""Writes new versions and their evidence with one commit; the faults of finding evidence."""
 
 
 class TopicAssociations:
     """Answers for associations; each call is one transaction of the store.
 
-    Each method raises `RefusedRequest`, whose `code` is that of the REST API. `announce` takes the new
-    versions of a call.
+    Each method raises `RefusedRequest`, whose `code` is that of the REST API. `write` runs a function in a
+    transaction, and writes the evidence of the new versions that it returns with the same commit.
     """
 
     def __init__(
         self,
         store: SubjectStore,
         gate: RegistrationGate,
-        announce: Callable[[Sequence[VersionedSchema]], None],
+        write: WriteVersions,
     ) -> None:
         self._store = store
         self._gate = gate
-        self._announce = announce
+        self._write = write
 
     def list(self, wanted: AssociationFilter) -> tuple[Bound, ...]:
         """List associations with their subjects."""
@@ -56,18 +61,29 @@ class TopicAssociations:
         actor: str = "",
     ) -> Bindings:
         """Bind a resource to subjects: to all of them, or to none. A dry run says what would be."""
-        fresh: list[VersionedSchema] = []
-        with self._writing(is_dry_run) as rows:
+        found: dict[int, VersionedSchema] = {}
+        bindings: Bindings = ()
+
+        def bind(rows: SubjectRows) -> dict[int, VersionedSchema]:
+            nonlocal bindings
+            found.clear()
 
             def register(name: SubjectName, request: SchemaRequest, normalize: bool) -> VersionedSchema:
                 prepared = prepare_registration(rows, name, request, normalize=normalize)
-                found = register_schema(rows, prepared, actor, self._gate)
-                fresh.extend([found] if prepared.is_new else ())
-                return found
+                registered = register_schema(rows, prepared, actor, self._gate)
+                if prepared.is_new:
+                    found[len(found)] = registered
+                return registered
 
             bindings = bind_resource(rows, resource, requests, register, is_upsert=is_upsert)
-        if not is_dry_run:
-            self._announce(fresh)
+            return found
+
+        if is_dry_run:
+            with self._writing(is_dry_run) as rows:
+                bind(rows)
+        else:
+            for fault in self._write(bind).values():
+                raise fault
         return bindings
 
     def unbind(

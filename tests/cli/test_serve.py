@@ -6,8 +6,11 @@ import http.client
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -139,6 +142,40 @@ def test_a_server_keeps_what_it_has_acknowledged(tmp_path: Path) -> None:
             assert server.wait(60) == 143
             assert rest.endswith("stopped; every request that had begun was answered\n")
             assert '"path": "/subjects/s/versions"' in rest
+
+
+def test_a_stop_does_not_wait_for_whoever_has_locked_the_store(tmp_path: Path) -> None:
+    command = (
+        "from schemaman.server import running; running._GRACE_SECONDS = 0.2; "
+        "from schemaman_cli.main import main; raise SystemExit(main())"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", command, "serve", "--port", "0", "--store", "sqlite:///r.db"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": python_path()},
+    ) as server:
+        assert server.stdout is not None
+        assert server.stderr is not None
+        parts = urlsplit(server.stdout.readline().strip())
+        with closing(sqlite3.connect(tmp_path / "r.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = [http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60) for _ in "ab"]
+            waiting[0].request("POST", "/subjects/s/versions", json.dumps({"schema": '"int"'}))
+            waiting[1].request("PUT", "/config", json.dumps({"compatibility": "NONE"}))
+            probe = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+            probe.request("GET", "/health")  # behind both
+            assert probe.getresponse().read()
+            server.send_signal(signal.SIGTERM)
+            assert [connection.getresponse().status for connection in waiting] == [503, 503]
+            began = time.monotonic()
+            assert server.wait(60) == 143
+            assert time.monotonic() - began < 30  # the lock is waited for up to a minute
+            assert "2 requests took too long and were answered with 503" in server.stderr.read()
+            for connection in (*waiting, probe):
+                connection.close()
 
 
 def python_path() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,12 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 import schemaman as sm
 from schemaman.api.registry_copies import format_registry
+from schemaman.registry import Registry
 from schemaman.server.copy_documents import read_document
+from schemaman.store.log import RegistrationEntry
+from schemaman.store.sql.store import SqlStore
+from schemaman.subjects.associations import AssociationRequest, Resource
+from schemaman.subjects.requests import SchemaRequest
 from tests.server.conftest import Answer
 
 Ask = Callable[..., Answer]
@@ -194,3 +200,25 @@ def test_a_copy_has_associations_policies_and_quarantine(registry: sm.SchemaRegi
     assert scopes["shared"]["quarantine"][0]["version"] == 2
     assert scopes["shared"]["associations"][0]["resourceName"] == "orders"
     assert [step.version.number for step in other.tables.list_quarantined()] == [2]
+
+
+def test_the_evidence_of_an_association_is_in_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    registry = sm.open_schema_registry(url, create=True)
+    key = {
+        "type": "record", "name": "Key", "namespace": "s.t", "connect.name": "s.t.Key",
+        "fields": [{"name": "id", "type": "int"}],
+    }  # fmt: skip
+    requests = (AssociationRequest("key", None, schema=SchemaRequest(json.dumps(key))),)
+    topic = Resource("s.t", "c", "1")
+    with SqlStore.open(url) as store:
+        watch = store.read_revision()
+        before = store.end()
+        registry.associations.bind(topic, requests, is_dry_run=True)
+        assert (store.end(), store.read_revision()) == (before, watch)
+        monkeypatch.setattr(Registry, "note", lambda *_: pytest.fail("there is a second commit"))
+        registry.associations.bind(topic, requests)
+        entries = [each.entry for each in store.read()]
+        assert [e.subject for e in entries if isinstance(e, RegistrationEntry)] == [":.c:s.t-key"]

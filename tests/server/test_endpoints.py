@@ -6,7 +6,7 @@ import base64
 import json
 import socket
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +22,7 @@ from schemaman.server.application import ServerOptions
 from schemaman.server.running import serve_in_thread
 from schemaman.server.users import Authenticator, add_line, format_user, read_users
 from schemaman.store.sql.store import SqlStore
+from schemaman.subjects.schema_registry import WantedRegistration
 from tests.server.conftest import Answer, Requests
 from tests.server.page import tables
 from tests.support.checkout import ROOT
@@ -422,13 +423,13 @@ def test_a_stop_answers_what_the_store_keeps_waiting(tmp_path: Path, monkeypatch
     monkeypatch.setattr(running, "_GRACE_SECONDS", 0.2)
     path, asked = tmp_path / "a.db", Event()
     registry = sm.open_schema_registry(f"sqlite:///{path}", create=True)
-    find_revision = registry.find_revision
+    register_group = registry.register_group
 
-    def tell_and_find() -> object | None:
+    def tell_and_register(group: Sequence[WantedRegistration]) -> object:
         asked.set()
-        return find_revision()
+        return register_group(group)
 
-    monkeypatch.setattr(registry, "find_revision", tell_and_find)
+    monkeypatch.setattr(registry, "register_group", tell_and_register)
     with (
         closing(sqlite3.connect(path, isolation_level=None)) as other,
         ThreadPoolExecutor(1) as pool,

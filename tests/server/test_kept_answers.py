@@ -62,6 +62,20 @@ def test_an_answer_is_given_again_only_while_nothing_has_changed(store: str) -> 
         ask_other.connection.close()
 
 
+def test_what_another_server_deletes_from_a_file_is_gone_at_once(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'a.db'}"
+    here, there = sm.open_schema_registry(store, create=True), sm.open_schema_registry(store)
+    here.register("s", FIXED)
+    with serve_in_thread(here) as url:
+        ask = Requests(url)
+        for _ in range(2):
+            assert ask("GET", "/schemas/ids/1").status == 200
+        there.delete_subject("s")
+        there.delete_subject("s", permanent=True)
+        assert ask("GET", "/schemas/ids/1").status == 404
+        ask.connection.close()
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_who_may_only_read_is_never_given_the_answer_to_a_writer(times: int) -> None:
     users = tuple(User(name, name, hash_password("word")) for name in ("read", "write"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine
@@ -25,10 +26,6 @@ class Database(Protocol):
         """Connections whose transactions see one moment, and wait for no writer."""
 
     @property
-    def single_reader(self) -> Engine:
-        """Connections for one question each, without a transaction if that is cheaper."""
-
-    @property
     def writer(self) -> Engine:
         """Make connections; after `lock`, only one at a time writes."""
 
@@ -38,8 +35,17 @@ class Database(Protocol):
     def lock(self, connection: Connection, making: bool) -> None:
         """Wait for other writers, or for those who make the same store; held to the transaction's end."""
 
-    def lock_subjects(self, connection: Connection) -> None:
-        """Wait for other writers of subjects, not for those of the log; held to the transaction's end."""
+    def begin_reading(self) -> AbstractContextManager[Connection]:
+        """Begin a transaction over subjects that sees one moment."""
+
+    def begin_question(self) -> AbstractContextManager[Connection]:
+        """Begin as `begin_reading` for one question, without a transaction if that is cheaper."""
+
+    def begin_writing(self) -> AbstractContextManager[Connection]:
+        """Begin a transaction that waits for other writers of subjects, not for those of the log.
+
+        At the end of the block, it is durable.
+        """
 
     def try_lock(self, connection: Connection) -> bool:
         """Lock the log to the transaction's end, unless another writer has it; does not wait."""

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    delete,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict, StoreUnavailable
@@ -390,7 +401,7 @@ SEALED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     LOG.c.chain,
     # asked row by row: a join would leave it to the database to go through the whole log instead
     select(_BEFORE.c.chain)
-    .where(_BEFORE.c.sequence == LOG.c.sequence - 1)
+    .where(_BEFORE.c.sequence == LOG.c.sequence - literal_column("1"))
     .correlate(LOG)
     .scalar_subquery()
     .label("before"),
@@ -398,7 +409,17 @@ SEALED_COLUMNS: tuple[ColumnElement[Any], ...] = (
 """The columns that prove a row of the log: `before` is the hash of the previous row."""
 
 
-def read_sealed_entry(where: str, row: Row[Any]) -> Entry:
+class SealedRow(NamedTuple):
+    """A row of `SEALED_COLUMNS`."""
+
+    sequence: int
+    at_ms: int
+    body: str
+    chain: str
+    before: str | None
+
+
+def read_sealed_entry(where: str, row: Row[Any] | SealedRow) -> Entry:
     """Read a log entry from its row of `SEALED_COLUMNS`.
 
     Raises `StoreUnavailable`, with its place in the log, if it was altered.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -122,9 +123,24 @@ class PostgresqlSchema:
         else:
             connection.execute(select(META.c.value).where(META.c.name == "end").with_for_update())
 
-    def lock_subjects(self, connection: Connection) -> None:
+    @contextmanager
+    def begin_reading(self) -> Iterator[Connection]:
+        """Begin a transaction that sees one moment."""
+        with self.reader.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def begin_question(self) -> Iterator[Connection]:
+        """Begin without a transaction."""
+        with self.single_reader.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def begin_writing(self) -> Iterator[Connection]:
         """Wait for other writers of subjects; a commit is durable as after `lock`."""
-        self._make_durable(connection, func.pg_advisory_xact_lock(_SUBJECTS))
+        with self.writer.connect() as connection, connection.begin():
+            self._make_durable(connection, func.pg_advisory_xact_lock(_SUBJECTS))
+            yield connection
 
     def try_lock(self, connection: Connection) -> bool:
         """Lock the log unless another writer has it."""

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -20,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
+from schemaman.store.sql.kept_connections import KeptConnections
 from schemaman.store.sql.kept_subjects import KeptSubjects
 from schemaman.store.sql.quick_statements import run_text
 from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
@@ -40,6 +42,9 @@ _CHECKPOINT_PAGES = 4_000
 A registration writes some fifteen pages, most of them again and again.
 Source: sqlite.org/pragma.html#pragma_wal_autocheckpoint.
 """
+_BEGIN_READING = "BEGIN"
+_BEGIN_WRITING = "BEGIN IMMEDIATE"
+"""A writer takes its lock at once: one that has read first could not wait for another writer."""
 _FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 _FORMS = "there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
 _ANOTHER = "name another file; this one was not changed"
@@ -53,6 +58,7 @@ class SqliteFile:
     reader: Engine
     writer: Engine
     watch: FileWatch
+    kept: KeptConnections
 
     @classmethod
     def open_file(cls, url: str, create: bool, busy_ms: int) -> Self:
@@ -65,12 +71,13 @@ class SqliteFile:
         is_written = create or _is_writable(path)
         opened = OpenedFile(path)
         reader = make_engine(opened, create, busy_ms, None if is_written else _choose_reading(path))
-        return cls(str(path), reader, reader.execution_options(writes=True), FileWatch(reader, opened))
-
-    @property
-    def single_reader(self) -> Engine:
-        """The connections of `reader`."""
-        return self.reader
+        return cls(
+            str(path),
+            reader,
+            reader.execution_options(writes=True),
+            FileWatch(reader, opened),
+            KeptConnections(reader, opened.require_same),
+        )
 
     def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
@@ -79,8 +86,17 @@ class SqliteFile:
     def lock(self, connection: Connection, making: bool) -> None:
         """Nothing: its transaction has begun with the lock of the file."""
 
-    def lock_subjects(self, connection: Connection) -> None:
-        """Nothing: its transaction has begun with the lock of the file."""
+    def begin_reading(self) -> AbstractContextManager[Connection]:
+        """Begin a transaction that sees one moment."""
+        return self.kept.begin(_BEGIN_READING)
+
+    def begin_question(self) -> AbstractContextManager[Connection]:
+        """Begin as for any reading."""
+        return self.kept.begin(_BEGIN_READING)
+
+    def begin_writing(self) -> AbstractContextManager[Connection]:
+        """Wait for the lock of the file."""
+        return self.kept.begin(_BEGIN_WRITING)
 
     def try_lock(self, connection: Connection) -> bool:
         """Nothing: its transaction has the lock of the whole file."""
@@ -126,6 +142,7 @@ class SqliteFile:
     def close(self) -> None:
         """Give back all connections."""
         self.watch.close()
+        self.kept.close()
         self.reader.dispose()
 
 
@@ -366,6 +383,7 @@ def _on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
 
 
 def _on_begin(connection: Connection) -> None:
-    # A writer takes its lock at once: one that has read first could not wait for another writer.
-    writes = connection.get_execution_options().get("writes")
-    run_text(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
+    raw: Any = connection.connection.driver_connection
+    if not raw.in_transaction:  # SQLAlchemy has not seen how a kept connection began
+        writes = connection.get_execution_options().get("writes")
+        run_text(connection, _BEGIN_WRITING if writes else _BEGIN_READING)

@@ -322,17 +322,14 @@ class SqlStore:
     def read_revision(self) -> str:
         """Read the revision of all subjects; empty before the first change."""
         self._require_open()
-        with (
-            self._explained(),
-            self._database.single_reader.connect() as connection,
-            connection.begin(),
-        ):
+        with self._explained(), self._database.begin_question() as connection:
             return read_revision(connection)
 
     @contextmanager
     def reading_subjects(self) -> Iterator[SubjectRows]:
         """Begin a transaction over the subjects of a schema registry that sees one moment."""
-        with self._reading() as connection:
+        self._require_open()
+        with self._explained(), self._database.begin_reading() as connection:
             clock = partial(self._read_clock, connection)
             yield self._database.make_rows(connection, clock, self._kept_subjects)
 
@@ -355,8 +352,7 @@ class SqlStore:
 
     @contextmanager
     def _begin_subjects(self) -> Iterator[Connection]:
-        with self._database.writer.connect() as connection, connection.begin():
-            self._database.lock_subjects(connection)
+        with self._database.begin_writing() as connection:
             self._former_revision = read_revision(connection) if self.is_local else None
             change_revision(connection)
             yield connection

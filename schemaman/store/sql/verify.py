@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from schemaman.errors import StoreUnavailable
 from schemaman.store.hash_chain import GENESIS, hash_entry
-from schemaman.store.sql.histories import SEALED_COLUMNS, log_rows, read_entry, read_sealed_entry
+from schemaman.store.sql.histories import SEALED_COLUMNS, SealedRow, log_rows, read_entry, read_sealed_entry
+from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.tables import LAYOUT, LOG, list_index_columns, make_damaged_error, read_meta
+
+_ANY = LOG.alias("any")
+_LAST_ENTRY = QuickStatement(
+    select(*SEALED_COLUMNS).where(LOG.c.sequence == select(func.max(_ANY.c.sequence)).scalar_subquery())
+)
 
 
 def require_sound_end(connection: Connection, where: str, end: int) -> None:
@@ -23,7 +29,7 @@ def require_sound_end(connection: Connection, where: str, end: int) -> None:
             "the store was upgraded meanwhile by a newer schemaman",
             hint="upgrade schemaman, then run the same command again",
         )
-    last = connection.execute(select(*SEALED_COLUMNS).order_by(LOG.c.sequence.desc()).limit(1)).one_or_none()
+    last = next(map(SealedRow._make, _LAST_ENTRY.list_rows(connection, {})), None)
     sequence, head = (0, GENESIS) if last is None else (last.sequence, last.chain)
     if (sequence, head) != (end, read_meta(connection, "head")):
         raise make_damaged_error(f"its log ends at {sequence}, and should end at {end}")
