@@ -90,15 +90,17 @@ def _refuse(draft: PhaseDraft, earlier: LakeTable, address: str, columns: TakenC
     unmatched = (*columns.unmatched, *required)
     change = f"take the rows of {address}"
     instead = f"fill {later.name} by hand from {address}, where it has no row of the same key"
+    keys = [f"({', '.join(each.schema.key)})" for each in (earlier, later)]
+    other_key = f"its key is {keys[0]} and not {keys[1]}, so that a row of one is none of the other"
+    if bool(earlier.schema.key) != bool(later.schema.key):
+        return Refusal(change, other_key, instead)
     if unmatched or find_column(later.schema, ORDER) is None:
         names = ", ".join(map(quote_name, unmatched or (ORDER,)))
         return Refusal(
             change, f"the tables differ in {names}, so that a row of one is none of the other", instead
         )
     if not columns.find_key(earlier, later):
-        keys = [f"({', '.join(each.schema.key)})" for each in (earlier, later)]
-        reason = f"its key is {keys[0]} and not {keys[1]}, so that a row of one is none of the other"
-        return Refusal(change, reason, instead)
+        return Refusal(change, other_key, instead)
     for column in columns.added:
         answer = draft.target.draft_change(later, AddColumn((column.name,), column, None))
         if isinstance(answer, Refusal):
