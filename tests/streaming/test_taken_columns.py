@@ -8,11 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.migration.policy import Policy
+from schemaman.errors import StalePlan
+from schemaman.migration.plan_file import from_text
+from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED
+from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
+from tests.streaming.test_rollback_of_autopilot import list_runs, take_back_if_able
 from tests.support.memory_sink import MemorySink
 from tests.support.records import column, image
 
@@ -118,3 +122,109 @@ def test_rows_of_an_earlier_key_are_said_to_stay_under_the_former_name(store: Sq
     assert "shop..a have an earlier key" in note.replace("`", "")
     (table,) = (t for a, t in shop.lake.tables.items() if a.endswith(".b"))
     assert {row["id"] for row in table.read()} == {2, 3}
+
+
+def exchange(shop: Shop, one: str, other: str, *columns: Mapping[str, object]) -> None:
+    for old, new in ((one, f"{one}_x"), (other, one), (f"{one}_x", other)):
+        shop.change(new, *columns, former=old)
+
+
+def list_covered(shop: Shop) -> set[str]:
+    """The tables whose rows another one has taken."""
+    live = [t.live for t in shop.lake.tables.values() if t.live is not None]
+    return {name for each in live for name in read_record(each.properties).taken}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_row_of_tables_exchanged_twice_stays_behind_without_a_note(store: SqlStore, size: int) -> None:
+    shop = Shop(store)
+    for table, start in (("a", 0), ("b", 10)):
+        shop.change(table, ID, NOTE)
+        shop.write(table, id=start + 1, note=table)
+    for turn in (1, 2):
+        exchange(shop, "a", "b", ID, NOTE)
+        shop.write("a", id=20 + turn, note="now a")
+        shop.write("b", id=30 + turn, note="now b")
+    shop.take(size)
+    newest = {
+        source: {row["id"]: row["note"] for row in table.read() if not row[DELETED]}
+        for table in shop.lake.tables.values()
+        if table.live is not None and not (record := read_record(table.live.properties)).successor
+        if (source := (record.source or "").rpartition(".")[2]) in ("a", "b")
+    }
+    assert newest == {
+        "a": {1: "a", 31: "now b", 22: "now a"},
+        "b": {11: "b", 21: "now a", 32: "now b"},
+    }
+    assert [note for note in shop.lake.notes if "stay there" in note or "earlier key" in note] == []
+
+
+def test_rows_that_stay_under_a_name_before_the_former_one_have_a_note_still(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, PRICE, NOTE)
+    shop.write("a", id=1, price="dear", note="n1")
+    for table, former in (("b", "a"), ("c", "b")):
+        shop.change(table, ID, PRICE, former=former)
+        shop.write(table, id=2, price=table)
+    shop.take(1)
+    assert shop.read("c") == {2: {"price": "c"}}
+    kept = [note for note in shop.lake.notes if note.startswith("take the rows of /lake/shop..a")]
+    assert [f"`/lake/shop..{table}` SET" in note for note, table in zip(kept, "bc", strict=True)] == [
+        True
+    ] * 2
+    shop.lake.policy = replace(shop.lake.policy, rules=(PolicyRule("block", ("rename-table",)),))
+    shop.write("c", id=3, price="c")
+    shop.lake.take(shop.connector.records[-1:])
+    assert "/lake/shop..a stay there: set `rename-table` to `auto`" in shop.lake.notes[-1]
+
+
+def test_a_log_that_got_a_key_names_the_keys_that_differ(store: SqlStore) -> None:
+    shop = Shop(store)
+    log = image(ID, NOTE, key=())
+    shop.connector.change(entry("CREATE", '"shop"."a"', log), table="a", ddl="CREATE TABLE a (id INT)")
+    record = shop.connector.row({"id": INT, "note": TEXT}, table="a", values={"id": 1, "note": "n1"})
+    shop.connector.records[-1] = replace(record, key=None)
+    shop.change("b", ID, NOTE, former="a")
+    shop.write("b", id=2, note="n2")
+    shop.take(1)
+    (note,) = {each for each in shop.lake.notes if each.startswith("take the rows")}
+    assert "its key is () and not (id)" in note
+    settled = note.rpartition("run: ")[2]
+    assert settled.startswith("ALTER TABLE ")
+    shop.lake.open_lake().run(settled)
+    shop.lake.notes.clear()
+    shop.write("b", id=3, note="n3")
+    shop.lake.take(shop.connector.records[-1:])
+    assert [each for each in shop.lake.notes if each.startswith("take the rows")] == []
+
+
+def test_rows_that_were_taken_go_back_but_for_those_that_were_written_since(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, PRICE, NOTE)
+    for id in (1, 2):
+        shop.write("a", id=id, price="dear", note=f"n{id}")
+    shop.change("a", ID, PRICE, ddl="ALTER TABLE a DROP note")
+    shop.write("a", id=4, price="dear")
+    shop.change("b", ID, PRICE, former="a")
+    shop.write("b", id=3, price="new")
+    shop.take(1)
+    shop.connector.records.clear()
+    shop.write("b", "u", id=2, price="now")
+    shop.take(1)
+    assert set(shop.read("b")) == {1, 2, 3, 4}
+    runs = list_runs(shop.lake)
+    run = next(each for each in runs if "INSERT INTO" in read_statements(shop.lake, each))
+    with pytest.raises(StalePlan, match="not as the plan left it"):
+        take_back_if_able(shop.lake, "delta", run)
+    for later in reversed(runs[runs.index(run) + 1 :]):
+        assert not take_back_if_able(shop.lake, "delta", later).refusals
+    back = take_back_if_able(shop.lake, "delta", run)
+    assert (back.refusals, [step.kind for step in back.steps][1]) == ((), "backfill")
+    assert shop.read("b") == {2: {"price": "now"}, 3: {"price": "new"}}
+    assert set(shop.read("a")) == {1, 2, 4}
+
+
+def read_statements(sink: MemorySink, run: str) -> str:
+    lines = Registry(sink.store, lambda: 0).journal(run=run)
+    plans = [from_text(line.statement) for line in lines if line.state == "started"]
+    return "; ".join(step.statement for plan in plans for step in plan.steps)
