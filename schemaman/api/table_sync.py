@@ -159,8 +159,9 @@ class TableSync:
         table = synced.table
         if self.mover is None or not is_renamed(table.history):
             return synced
-        ran, _ = self.mover.take_rows(table.history, table.table)
-        return self._inspect_again(synced.add_texts(ran=ran)) if ran else synced
+        ran, notes = self.mover.take_rows(table.history, table.table)
+        taken = synced.add_texts(ran=ran, reasons=notes) if ran or notes else synced
+        return self._inspect_again(taken) if ran else taken
 
     def _change_key(self, synced: SyncedTable) -> SyncedTable:
         """Give the table the source's key, or begin a successor if the rows do not prove it."""

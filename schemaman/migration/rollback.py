@@ -28,13 +28,17 @@ from schemaman.migration.plan import (
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
 from schemaman.migration.properties.names import (
+    FOREIGN_PROPERTY,
+    KEPT_PROPERTY,
     KEY_PROPERTY,
     RECIPE_PROPERTY,
     SUCCESSOR_PROPERTY,
+    TAKEN_PROPERTY,
     VERSION_PROPERTY,
 )
 from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.recipes.phases import count_differing
+from schemaman.migration.returned_rows import count_returned, is_returning_rows
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.statement_check import find_structure_after, read_moved_table
 from schemaman.migration.successor_rows import count_newer_rows, read_filling_table
@@ -58,6 +62,9 @@ _UNDO_KINDS: Mapping[StepKind, StepKind] = {
 }
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
 """The value of the property before a step of such a kind."""
+_RECORDED = (
+    KEY_PROPERTY, VERSION_PROPERTY, SUCCESSOR_PROPERTY, TAKEN_PROPERTY, KEPT_PROPERTY, FOREIGN_PROPERTY,
+)  # fmt: skip
 _PLAN_AGAIN = "make a new plan with `schemaman plan`"
 _VALUES_LOST = "values written into the columns since then are lost"
 _APPROVED = "the step that it undoes needed approval"
@@ -335,6 +342,8 @@ def _explain_reversal(kind: StepKind, step: Step) -> str:
     forgets = isinstance(properties, Mapping) and properties.get(KEY_PROPERTY, "") is None
     if kind == "drop-key" or (kind == "set-properties" and forgets):
         return "the table has no key afterwards"
+    if is_returning_rows(step.undo or ""):
+        return "rows leave the table that the other one has unchanged"
     return "it changes whether columns take NULL" if kind in ("add-constraint", "drop-constraint") else ""
 
 
@@ -395,13 +404,13 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
 
 
 def _find_written_properties(taken: Sequence[Step]) -> dict[str, object]:
-    """Find the key, version stamp and link that the steps wrote last; the structure does not show them."""
+    """Find what the steps wrote last of the table and its columns; the structure does not show it."""
     properties = [each.postcondition.get("properties") for each in taken]
     return {
         name: each[name]
         for each in properties
         if isinstance(each, Mapping)
-        for name in (KEY_PROPERTY, VERSION_PROPERTY, SUCCESSOR_PROPERTY)
+        for name in _RECORDED
         if name in each
     }
 
@@ -497,10 +506,12 @@ def _list_notes(taken: Sequence[Step]) -> Iterator[str]:
 def _former_state(step: Step) -> dict[str, object] | None:
     """Find the condition that the undo of a step meets; None if the step does not contain it.
 
-    The undo of a backfill has no condition, since its statement may be repeated.
+    The undo of a backfill has no condition, since its statement may be repeated; that of rows which were
+    taken over leaves none of them.
     """
     if step.kind == "backfill":
-        return {}
+        left = count_returned(step.undo or "")
+        return {"counts": {left: 0}} if left else {}
     state = {key: step.precondition[key] for key in ("structure", "columns") if key in step.precondition}
     after, before = step.postcondition.get("properties"), step.precondition.get("properties")
     if not isinstance(after, Mapping):

@@ -26,6 +26,7 @@ from schemaman.migration.properties.names import (
     VERSION_PROPERTY,
     VIEW_PROPERTY,
 )
+from schemaman.migration.returned_rows import is_returning_rows
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.step_order import place_at_end
 from schemaman.migration.successor_rows import is_filling_successor
@@ -130,7 +131,7 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
         case "add-constraint" | "drop-constraint":
             _check_constraint(reader, name, step.kind)
         case "backfill":
-            _check_backfill(reader, name)
+            _check_backfill(reader, name, may_return=plan.phase is not None and plan.phase.name == "rollback")
         case "restore":
             reader.take(f"RESTORE TABLE {name} TO VERSION AS OF ")
             reader.match(r"\d+")
@@ -270,10 +271,19 @@ def _check_constraint(reader: SqlReader, name: str, kind: StepKind) -> None:
         reader.take(")")
 
 
-def _check_backfill(reader: SqlReader, name: str) -> None:
-    """Check an `UPDATE` of the table's own rows, or an `INSERT` of another table's rows into it."""
+def _check_backfill(reader: SqlReader, name: str, *, may_return: bool) -> None:
+    """Check an `UPDATE` of the table's own rows, or an `INSERT` of another table's rows into it.
+
+    `may_return`: it may as well take the rows of another table out again.
+    """
     if reader.has(f"UPDATE {name} SET "):
         reader.expression(("WHERE",))
+        return
+    if may_return and is_returning_rows(reader.text):
+        reader.take(f"MERGE INTO {name} AS n USING ")
+        reader.path()
+        reader.take(" AS o ON ")
+        reader.expression(("o", "n", "WHEN", "MATCHED", "THEN", "DELETE"))
         return
     reader.take(f"INSERT INTO {name} (")
     reader.list_of(reader.name)

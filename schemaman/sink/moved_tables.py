@@ -6,7 +6,7 @@ was renamed goes on under the new name with all of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,7 +46,7 @@ from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.ended_incarnations import find_end, list_previous_names
-from schemaman.sink.preflight import Preflight
+from schemaman.sink.preflight import Preflight, PreviousTable
 
 Turn = AbstractContextManager[TargetLease]
 Apply = Callable[[Plan], tuple[str, ...]]
@@ -54,8 +54,8 @@ Apply = Callable[[Plan], tuple[str, ...]]
 
 
 _CHANGED_BETWEEN = (
-    "the rows of {} stay there: the columns of {} changed while it had a name in between, under which it has "
-    "no table"
+    "the rows of {0} stay there: the columns of {1} changed while it had a name in between, under which it "
+    "has no table; write them by hand into its table, where that has no row of the same key"
 )
 _EARLIER_KEY = (
     "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent "
@@ -64,6 +64,16 @@ _EARLIER_KEY = (
 _COPY = (
     "{1} has taken over the rows of {0}, which is a copy from before and gets no later row: it may be dropped"
 )
+_NOT_AUTOMATIC = "the rows of {} stay there: set `rename-table` to `auto`, and they come along"
+_OWN_SOURCE = (
+    "the rows of {0} stay there: it names {1} as its source, as {2} does; compare them, and write the rows "
+    "that {2} lacks into it by hand"
+)
+_UNAPPLIED = (
+    "the rows of {} stay there: the plan that takes them was not applied; `schemaman sync` tries again"
+)
+_WAITS = "the rows of {} stay there until those of {} are taken, which are newer"
+_SETTLED = "where this was done by hand, or the rows are not needed, run: {}"
 _MOVED_MEANWHILE = "another job has moved {} meanwhile"
 
 
@@ -128,74 +138,123 @@ class TableMover:
     def take_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Take the rows of the lake tables of previous names; the statements, and notes.
 
-        So it is where the source states no rename, and a person did once both tables had rows. It is so, too,
-        where a format renames no table. The newest name comes first.
+        So it is where the source states no rename, and a person did once both tables had rows. The newest
+        name comes first. Where its rows stay, those of earlier names wait, since they may be older. Each
+        table whose rows stay has a note.
 
         Raises:
             StatementFailed: the lake cannot be read.
         """
-        ran, notes = self._take_rows_of_one(history, address)
-        more = ran
-        while more:
-            more, added = self._take_rows_of_one(history, address)
-            ran, notes = (*ran, *more), (*notes, *added)
-        return ran, notes
-
-    def _take_rows_of_one(
-        self, history: TableHistory, address: str
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Take the rows of the table of the last previous name whose rows are not here yet."""
-        if not self._is_automatic(history.table, "rename-table") or not is_renamed(history):
+        lake = self._inspect(address) if is_renamed(history) else None
+        if lake is None:
             return (), ()
-        format, name = self.target.format, self.target.name
+        steps: tuple[str, ...] = ()
+        notes: tuple[str, ...] = ()
+        covered, waits_for = self._list_covered(history), ""
+        find_tables = self.preflight.list_previous_tables
+        for found in find_tables(history, self.target.format, address, self.target.address):
+            if found.address in covered:
+                continue
+            if waits_for:
+                notes += (_WAITS.format(found.address, waits_for),)
+                continue
+            explained = self._explain_staying_rows(history, lake, address, found)
+            plan = explained or self._plan_taking(history, lake, address, found)
+            if isinstance(plan, str):
+                settled = self._write_settlement(lake, address, found.address)
+                waits_for, notes = found.address, (*notes, f"{plan}; {settled}")
+                continue
+            ran = self.apply(plan)
+            if not ran:
+                waits_for, notes = found.address, (*notes, _UNAPPLIED.format(found.address))
+                continue
+            steps, lake = (*steps, *ran), self._inspect(address) or lake
+            covered |= self._follow_taken([found.address])
+            notes += self._explain_earlier_keys(found.address, address)
+            displaced = self._list_displaced(self.target.address(found.table))
+            if any(each.address == found.address for each in displaced):
+                notes += (_COPY.format(found.address, address),)
+        return steps, notes
+
+    def _list_covered(self, history: TableHistory) -> set[str]:
+        """The lake tables whose rows those of a source have taken, be it by way of another table."""
         first = find_first_address(self._inspect, self.target.address(history.table), str(history.table))
         own = list_successors(self._inspect, first, str(history.table))
-        taken = frozenset(name for each in own for name in read_record(each.lake.properties).taken)
-        found = self.preflight.find_previous_table(history, format, address, self.target.address, taken)
-        lake = self._inspect(address)
-        if found is not None and read_record(found.lake.properties).source == str(history.table):
-            return (), ()
-        if found is None or lake is None:
-            return (), ()
-        source = migration_source(history)
-        planner = RecipePlanner(source, TARGETS.get(format), address, self.policy, name)
+        return self._follow_taken([name for each in own for name in read_record(each.lake.properties).taken])
+
+    def _follow_taken(self, addresses: Iterable[str]) -> set[str]:
+        """These tables, and those whose rows they, or the tables before them, have taken."""
+        todo, seen, covered = list(addresses), set[str](), set(addresses)
+        while todo:
+            address = todo.pop()
+            lake = None if address in seen else self._inspect(address)
+            seen.add(address)
+            if lake is not None:
+                record = read_record(lake.properties)
+                covered |= {*record.taken}
+                todo += record.taken
+                todo += [] if record.predecessor is None else [record.predecessor.table]
+        return covered
+
+    def _explain_staying_rows(
+        self, history: TableHistory, lake: LakeTable, address: str, found: PreviousTable
+    ) -> str:
+        """Explain why no plan is made that takes the rows of a table; empty if one is."""
+        if not self._is_automatic(history.table, "rename-table"):
+            return _NOT_AUTOMATIC.format(found.address)
+        if read_record(found.lake.properties).source == str(history.table):
+            return _OWN_SOURCE.format(found.address, history.table, address)
         former = _end_at(self.registry.history(found.table), found.lake)
         if self._has_changed_between(former, history):
-            return (), (_CHANGED_BETWEEN.format(found.address, history.table),)
+            return _CHANGED_BETWEEN.format(found.address, history.table)
+        return self._find_misread_rows(found.table, found.lake)
+
+    def _plan_taking(
+        self, history: TableHistory, lake: LakeTable, address: str, found: PreviousTable
+    ) -> Plan | str:
+        """Plan to take the rows of a table, or say why they stay."""
+        source, target = migration_source(history), TARGETS.get(self.target.format)
+        planner = RecipePlanner(source, target, address, self.policy, self.target.name)
+        former = _end_at(self.registry.history(found.table), found.lake)
         columns = match_taken_columns(former, found.lake, history, lake)
         plan = planner.plan_take_rows(lake, found.lake, found.address, columns)
-        if plan is None:
-            return (), ()
         if isinstance(plan, Refusal):
-            return (), (f"{plan.change}: {plan.reason}; instead: {plan.instead}",)
+            return f"{plan.change}: {plan.reason}; instead: {plan.instead}"
         gate = next(step for step in plan.steps if step.kind == "backfill").precondition
         unmet = find_unmet_query(lake, gate, partial(query_number, self.executor))
-        misread = self._find_misread_rows(found.table, found.lake)
-        if misread:
-            return (), (misread,)
-        if unmet is not None:
-            return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
-        notes = self._explain_earlier_keys(found.table, former, found.address, address)
-        displaced = self._list_displaced(self.target.address(found.table))
-        is_copy = any(each.address == found.address for each in displaced)
-        return self.apply(plan), ((*notes, _COPY.format(found.address, address)) if is_copy else notes)
+        if unmet is None:
+            return plan
+        return f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}"
 
-    def _explain_earlier_keys(
-        self, table: TableId, former: TableHistory, taken: str, address: str
-    ) -> tuple[str, ...]:
-        """Say which tables keep the rows of earlier keys, where the newest one of a name was taken over."""
-        incarnation = former.latest.incarnation
-        first = find_first_address(self._inspect, self.target.address(table), str(table))
+    def _write_settlement(self, lake: LakeTable, address: str, stays: str) -> str:
+        """Write the command that states that the rows of a table were taken by hand, or are not needed."""
+        taken = format_property([*read_record(lake.properties).taken, stays])
+        target = TARGETS.get(self.target.format)
+        return _SETTLED.format(target.set_properties(address, {TAKEN_PROPERTY: taken}).statement)
+
+    def _explain_earlier_keys(self, taken: str, address: str) -> tuple[str, ...]:
+        """Say which tables keep the rows of earlier keys, where the newest one of a name was taken over.
+
+        Rows that the taken table has from another one had earlier keys there, too. A table before it may be
+        of an earlier incarnation, which is another table of the source.
+        """
         notes: list[str] = []
-        for each in reversed(list_successors(self._inspect, first, str(table))):
-            if find_incarnation(each.lake, former) != incarnation:
+        todo, seen = [taken], {address}
+        while todo:
+            name = todo.pop(0)
+            lake = None if name in seen else self._inspect(name)
+            seen.add(name)
+            if lake is None:
                 continue
-            if notes or each.address == taken:
-                record = read_record(each.lake.properties)
-                before = record.predecessor
-                if before is None or record.is_filled:
-                    break
-                notes.append(_EARLIER_KEY.format(before.table, address))
+            record, table = read_record(lake.properties), self._find_source(lake)
+            todo += record.taken
+            before = None if record.predecessor is None else self._inspect(record.predecessor.table)
+            if table is None or record.predecessor is None or before is None or record.is_filled:
+                continue
+            history = self.registry.history(table)
+            if find_incarnation(before, history) == find_incarnation(lake, history):
+                notes.append(_EARLIER_KEY.format(record.predecessor.table, address))
+                todo.append(record.predecessor.table)
         return tuple(notes)
 
     def _has_changed_between(self, former: TableHistory, history: TableHistory) -> bool:

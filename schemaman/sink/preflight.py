@@ -6,7 +6,7 @@ person may overrule a check, the plan needs an approval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -178,17 +178,21 @@ class Preflight:
         )
 
     def find_previous_table(
-        self,
-        history: TableHistory,
-        format: str,
-        lake_table: str,
-        address: Address,
-        taken: frozenset[str] = frozenset(),
+        self, history: TableHistory, format: str, lake_table: str, address: Address
     ) -> PreviousTable | None:
-        """Find the lake table of a previous name of the source table, which has the rows.
+        """Find the lake table of the newest previous name of the source table that has one; None if none has.
 
-        Names are followed back in time: a name may have been of several tables. Tables whose rows it has
-        `taken` already are passed over, and those whose rows these had taken.
+        Raises:
+            StatementFailed: the lake cannot be read.
+        """
+        return next(self.list_previous_tables(history, format, lake_table, address), None)
+
+    def list_previous_tables(
+        self, history: TableHistory, format: str, lake_table: str, address: Address
+    ) -> Iterator[PreviousTable]:
+        """List the lake tables of previous names of the source table, one a name, the newest name first.
+
+        Names are followed back in time: a name may have been of several tables.
 
         Raises:
             StatementFailed: the lake cannot be read.
@@ -196,7 +200,7 @@ class Preflight:
         # The newest name comes last, and is tried first.
         names = dict.fromkeys(list_previous_names(history))
         if not names:
-            return None
+            return
         known = {str(table): table for table in self.store.tables()}
         passed = self._find_by_passed_names(names.keys() - known.keys())
         todo: list[tuple[TableId, TableId, TableEvent | None]] = []
@@ -224,12 +228,10 @@ class Preflight:
                     if (is_adopted or own) and all(table.address != lake_table for table in tables):
                         # the newest rows are in the last successor of this incarnation
                         newest = own[-1] if own else tables[0]
-                        if newest.address not in taken:
-                            return PreviousTable(previous, newest.address, newest.lake)
-                        taken |= {*read_record(newest.lake.properties).taken}
+                        yield PreviousTable(previous, newest.address, newest.lake)
+                        break
             earlier = dict.fromkeys(a.name for a in recorded.aliases if a.kind == "table")
             todo += [(known[name], previous, end) for name in earlier if name in known]
-        return None
 
     def _find_by_passed_names(
         self, names: Collection[str]

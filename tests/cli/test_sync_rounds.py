@@ -416,7 +416,9 @@ def test_a_late_answer_unites_columns_and_status_names_the_question_until_then(r
     assert (told["state"], told["statements"]) == ("current", [])
 
 
-def test_a_late_answer_brings_the_rows_of_two_tables_together(run: Commands) -> None:
+@pytest.mark.parametrize("order", ["1", "3"], ids=["older", "newer"])
+def test_a_late_answer_brings_the_rows_of_two_tables_together(run: Commands, order: str) -> None:
+    """Where the former table has a newer row, its rows stay, and `sync` says what ends that."""
     run.settings(more='profile = "autopilot"\n')
     text = Path("schemaman.toml").read_text().replace("app.*", "public.*")
     Path("schemaman.toml").write_text(text)
@@ -427,12 +429,22 @@ def test_a_late_answer_brings_the_rows_of_two_tables_together(run: Commands) -> 
     early, late = (run.lake.table(f"ice.raw.{name}") for name in ("early", "late"))
     for table in (early, late):
         run.change("ADD COLUMNS (`_row_order` STRING)", table.table)
-    early.rows["1",] = {early.fields["id"]: 1, early.fields["z"]: 5, "_row_order": "1"}
+    early.rows["1",] = {early.fields["id"]: 1, early.fields["z"]: 5, "_row_order": order}
+    if order == "3":
+        early.rows["2",] = {early.fields["id"]: 2, early.fields["z"]: 7, "_row_order": order}
     late.rows["2",] = {late.fields["id"]: 2, late.fields["z"]: 6, "_row_order": "2"}
     (asked,) = run("status", "--format", "json").json["questions"]
     assert asked["commands"] == ["schemaman decide rename-table srv.shop.public.early srv.shop.public.late"]
     assert run(*asked["commands"][0].split()[1:]).code == 0
     (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
-    assert (told["state"], told["lake_table"]) == ("applied", "ice.raw.late")
+    assert told["lake_table"] == "ice.raw.late"
+    if order == "3":
+        reason = told["reasons"][-1]
+        assert "the rows of ice.raw.early stay there: no row of the earlier table is newer" in reason
+        run.lake.run(reason.rpartition("run: ")[2])
+        (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+        assert not any("stay there" in each for each in told["reasons"])
+        return
+    assert told["state"] == "applied"
     assert sorted(row["id"] for row in late.read()) == [1, 2]
     assert run("status", "--format", "json").json["questions"] == []

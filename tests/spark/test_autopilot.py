@@ -27,6 +27,7 @@ from schemaman.spark.streaming.batch_report import BatchReport
 from tests.streaming.automatic_ways import exchange_tables
 from tests.streaming.test_autopilot import keyless, told
 from tests.streaming.test_moved_tables import Source
+from tests.streaming.test_taken_columns import BIG, Server, change_and_rename
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
 from tests.support.recordings import recorded
@@ -312,6 +313,32 @@ def test_rows_from_before_an_exchange_of_names_in_one_batch_are_kept(
         alive = rows.where("_row_deleted IS NOT TRUE").collect()
         found[name] = {row.id: row.v for row in alive}
     assert found == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+def test_a_renamed_table_at_a_path_takes_rows_whose_columns_differ_and_gives_them_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    server = Server()
+    change_and_rename(server)
+    target = sm.TargetSetting("lake", "delta", ("*",), path=f"{tmp_path}/{{table}}")
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=sm.Policy(profile="autopilot"))
+        sink(_make_frame(spark, server.connector.records), 0)
+
+        def read() -> list[tuple[object, ...]]:
+            rows = spark.table(f"delta.`{tmp_path}/b`").orderBy("id").collect()
+            return [(row.id, row.price, row.asDict().get("note")) for row in rows]
+
+        assert read() == [(1, 10, "n1"), (2, BIG + 1, "n2"), (3, 30, None), (4, BIG, None)]
+        begun = [from_text(line.statement) for line in registry.journal() if line.state == "started"]
+        (plan,) = (each for each in begun if each.phase is not None and each.phase.name == "take-rows")
+        assert any("try_cast(o.`price` AS BIGINT)" in step.statement for step in plan.steps)
+        executor = sm.spark.Executor(spark)
+        back = plan_rollback(plan, executor.inspect(f"{tmp_path}/b", "delta"), len(plan.steps))
+        assert back.refusals == ()
+        assert sm.apply(back, registry, executor, approved=True).state == "applied"
+        assert read() == [(2, BIG + 1, None), (4, BIG, None)]
 
 
 def test_rows_that_waited_while_their_table_was_dropped_get_a_table_of_their_own(

@@ -10,6 +10,7 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import INT, keyless, told
 from tests.streaming.test_moved_tables import Source, _event
+from tests.streaming.test_taken_columns import Server, change_and_rename
 from tests.support.killed_sink import Batch, Way
 from tests.support.records import node, row_event, without_schemas
 
@@ -31,6 +32,12 @@ def _rename(source: Source) -> None:
     source.rename("a", "b")
     source.write("b", 2, "new", "u")
     source.write("b", 3)
+
+
+def _change_and_rename() -> tuple[Batch, ...]:
+    server = Server()
+    change_and_rename(server)
+    return _stream(server.connector.records[:5], server.connector.records[5:])
 
 
 def exchange_tables(source: Source) -> None:
@@ -219,6 +226,7 @@ WAYS: dict[str, Way] = {
         )
     ),
     "table renamed": Way(_moved(_rename, 2), formats=("iceberg",)),
+    "table renamed at a path, whose columns differ": Way(_change_and_rename(), formats=("delta",)),
     "table names exchanged": Way(_moved(exchange_tables, 3), formats=("iceberg",)),
     "table rebuilt": Way(_moved(_rebuild, 4), formats=("iceberg",)),
     "table made anew": Way(_moved(_make_anew, 2), formats=("iceberg",)),

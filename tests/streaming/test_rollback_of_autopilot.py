@@ -20,6 +20,7 @@ from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import INT, lake, told
 from tests.streaming.test_levels_of_kinds import HISTORIES
+from tests.streaming.test_taken_columns import ID, NOTE, PRICE, Shop
 from tests.support.killed_sink import Moments, attach
 from tests.support.memory_lake import Crash, MemoryTable
 from tests.support.memory_sink import MemorySink
@@ -255,3 +256,35 @@ def read_living(table: MemoryTable) -> list[dict[str, Any]]:
     """The rows without their order that a reader who skips soft deletes sees, by their keys."""
     alive = (row for row in table.read() if not row[DELETED])
     return sorted(({n: v for n, v in row.items() if n != ORDER} for row in alive), key=lambda row: row["id"])
+
+
+def test_rows_that_were_taken_go_back_but_for_those_that_were_written_since(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, PRICE, NOTE)
+    for id in (1, 2):
+        shop.write("a", id=id, price="dear", note=f"n{id}")
+    shop.change("a", ID, PRICE, ddl="ALTER TABLE a DROP note")
+    shop.write("a", id=4, price="dear")
+    shop.change("b", ID, PRICE, former="a")
+    shop.write("b", id=3, price="new")
+    shop.take(1)
+    shop.connector.records.clear()
+    shop.write("b", "u", id=2, price="now")
+    shop.take(1)
+    assert set(shop.read("b")) == {1, 2, 3, 4}
+    runs = list_runs(shop.lake)
+    run = next(each for each in runs if "INSERT INTO" in read_statements(shop.lake, each))
+    with pytest.raises(StalePlan, match="not as the plan left it"):
+        take_back_if_able(shop.lake, "delta", run)
+    for later in reversed(runs[runs.index(run) + 1 :]):
+        assert not take_back_if_able(shop.lake, "delta", later).refusals
+    back = take_back_if_able(shop.lake, "delta", run)
+    assert (back.refusals, [step.kind for step in back.steps][1]) == ((), "backfill")
+    assert shop.read("b") == {2: {"price": "now"}, 3: {"price": "new"}}
+    assert set(shop.read("a")) == {1, 2, 4}
+
+
+def read_statements(sink: MemorySink, run: str) -> str:
+    lines = Registry(sink.store, lambda: 0).journal(run=run)
+    plans = [from_text(line.statement) for line in lines if line.state == "started"]
+    return "; ".join(step.statement for plan in plans for step in plan.steps)

@@ -8,25 +8,25 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.migration.policy import Policy
+from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
 from tests.support.memory_sink import MemorySink
-from tests.support.records import column, image
+from tests.support.records import Node, column, image, node
 
 ID = column("id", optional=False)
 PRICE, NUMBER = column("price", "VARCHAR", 2, length=9), column("price", position=2)
 NOTE = column("note", "VARCHAR", 3, length=9)
 SIZES = (1, 100)
+BIG = 2**40
 
 
-class Shop:
+class Server:
     """A MySQL server with a table that changes and gets another name."""
 
-    def __init__(self, store: SqlStore) -> None:
-        self.lake = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
+    def __init__(self) -> None:
         self.connector = Connector("mysql")
 
     def change(self, table: str, *columns: Mapping[str, object], former: str = "", ddl: str = "") -> None:
@@ -39,11 +39,19 @@ class Shop:
         self.connector.change(told, table=table, ddl=words)
 
     def write(self, table: str, op: str = "c", **values: object) -> None:
-        types = {name: TEXT if isinstance(value, str) else INT for name, value in values.items()}
+        types = {name: _find_node(value) for name, value in values.items()}
         record = self.connector.row(types, table=table, values=values, op=op)
         key = json.loads(record.key or b"")
         key |= {"payload": {"id": values["id"]}}
         self.connector.records[-1] = replace(record, key=json.dumps(key).encode())
+
+
+class Shop(Server):
+    """The server, and a sink that writes its tables into memory."""
+
+    def __init__(self, store: SqlStore) -> None:
+        super().__init__()
+        self.lake = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
 
     def take(self, size: int) -> None:
         records = self.connector.records
@@ -57,6 +65,25 @@ class Shop:
             int(str(row["id"])): {n: v for n, v in row.items() if v is not None and n[0] != "_" and n != "id"}
             for row in rows
         }
+
+
+def _find_node(value: object) -> Node:
+    if isinstance(value, str):
+        return TEXT
+    return node("int64") if isinstance(value, int) and value >= BIG else INT
+
+
+def change_and_rename(server: Server) -> None:
+    """Change a table `a`, so that it keeps a column, and rename it to `b`, whose number is wider."""
+    server.change("a", ID, NUMBER, NOTE)
+    server.write("a", id=1, price=10, note="n1")
+    server.write("a", id=2, price=20, note="n2")
+    server.change("a", ID, NUMBER, ddl="ALTER TABLE a DROP note")
+    server.write("a", id=3, price=30)
+    server.change("b", ID, NUMBER, former="a")
+    server.change("b", ID, column("price", "BIGINT", 2), ddl="ALTER TABLE b MODIFY price BIGINT")
+    server.write("b", id=4, price=BIG)
+    server.write("b", "u", id=2, price=BIG + 1)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -118,3 +145,77 @@ def test_rows_of_an_earlier_key_are_said_to_stay_under_the_former_name(store: Sq
     assert "shop..a have an earlier key" in note.replace("`", "")
     (table,) = (t for a, t in shop.lake.tables.items() if a.endswith(".b"))
     assert {row["id"] for row in table.read()} == {2, 3}
+
+
+def exchange(shop: Shop, one: str, other: str, *columns: Mapping[str, object]) -> None:
+    for old, new in ((one, f"{one}_x"), (other, one), (f"{one}_x", other)):
+        shop.change(new, *columns, former=old)
+
+
+def list_covered(shop: Shop) -> set[str]:
+    """The tables whose rows another one has taken."""
+    live = [t.live for t in shop.lake.tables.values() if t.live is not None]
+    return {name for each in live for name in read_record(each.properties).taken}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_row_of_tables_exchanged_twice_stays_behind_without_a_note(store: SqlStore, size: int) -> None:
+    shop = Shop(store)
+    for table, start in (("a", 0), ("b", 10)):
+        shop.change(table, ID, NOTE)
+        shop.write(table, id=start + 1, note=table)
+    for turn in (1, 2):
+        exchange(shop, "a", "b", ID, NOTE)
+        shop.write("a", id=20 + turn, note="now a")
+        shop.write("b", id=30 + turn, note="now b")
+    shop.take(size)
+    newest = {
+        source: {row["id"]: row["note"] for row in table.read() if not row[DELETED]}
+        for table in shop.lake.tables.values()
+        if table.live is not None and not (record := read_record(table.live.properties)).successor
+        if (source := (record.source or "").rpartition(".")[2]) in ("a", "b")
+    }
+    assert newest == {
+        "a": {1: "a", 31: "now b", 22: "now a"},
+        "b": {11: "b", 21: "now a", 32: "now b"},
+    }
+    assert [note for note in shop.lake.notes if "stay there" in note or "earlier key" in note] == []
+
+
+def test_rows_that_stay_under_a_name_before_the_former_one_have_a_note_still(store: SqlStore) -> None:
+    shop = Shop(store)
+    shop.change("a", ID, PRICE, NOTE)
+    shop.write("a", id=1, price="dear", note="n1")
+    for table, former in (("b", "a"), ("c", "b")):
+        shop.change(table, ID, PRICE, former=former)
+        shop.write(table, id=2, price=table)
+    shop.take(1)
+    assert shop.read("c") == {2: {"price": "c"}}
+    kept = [note for note in shop.lake.notes if note.startswith("take the rows of /lake/shop..a")]
+    assert [f"`/lake/shop..{table}` SET" in note for note, table in zip(kept, "bc", strict=True)] == [
+        True
+    ] * 2
+    shop.lake.policy = replace(shop.lake.policy, rules=(PolicyRule("block", ("rename-table",)),))
+    shop.write("c", id=3, price="c")
+    shop.lake.take(shop.connector.records[-1:])
+    assert "/lake/shop..a stay there: set `rename-table` to `auto`" in shop.lake.notes[-1]
+
+
+def test_a_log_that_got_a_key_names_the_keys_that_differ(store: SqlStore) -> None:
+    shop = Shop(store)
+    log = image(ID, NOTE, key=())
+    shop.connector.change(entry("CREATE", '"shop"."a"', log), table="a", ddl="CREATE TABLE a (id INT)")
+    record = shop.connector.row({"id": INT, "note": TEXT}, table="a", values={"id": 1, "note": "n1"})
+    shop.connector.records[-1] = replace(record, key=None)
+    shop.change("b", ID, NOTE, former="a")
+    shop.write("b", id=2, note="n2")
+    shop.take(1)
+    (note,) = {each for each in shop.lake.notes if each.startswith("take the rows")}
+    assert "its key is () and not (id)" in note
+    settled = note.rpartition("run: ")[2]
+    assert settled.startswith("ALTER TABLE ")
+    shop.lake.open_lake().run(settled)
+    shop.lake.notes.clear()
+    shop.write("b", id=3, note="n3")
+    shop.lake.take(shop.connector.records[-1:])
+    assert [each for each in shop.lake.notes if each.startswith("take the rows")] == []

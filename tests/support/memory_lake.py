@@ -423,6 +423,9 @@ class MemoryLake:
             pairs = zip(re.findall(_PART, values), re.findall(_PART, names), strict=True)
             columns = {_parts(old)[0]: _parts(new)[0] for old, new in pairs}
             here.insert(there, columns, self._list_missing(there, here))
+        elif statement.startswith("MERGE INTO"):
+            for key, here in self._list_same(statement):
+                del here.rows[key]
         elif view:
             if (view[1] == "CREATE") == (view[2] in self.views) or self._has_table(view[2]):
                 raise StatementFailed(f"[VIEW_ALREADY_EXISTS or VIEW_NOT_FOUND] {statement}")
@@ -451,6 +454,8 @@ class MemoryLake:
             return (("x", "hive"),)
         if sized := re.fullmatch(rf"SELECT sum\(file_size_in_bytes\) FROM ({_PATH})\.files", statement):
             return ((100 * len(self._named(sized[1]).rows),),)
+        if " LEFT SEMI JOIN " in statement and " AS older " not in statement:
+            return ((len(self._list_same(statement)),),)
         if " AS older " in statement or self._asks_log(statement):
             return ((count_joined(self._named, statement),),)
         if " LEFT ANTI JOIN " in statement:
@@ -479,6 +484,14 @@ class MemoryLake:
         found = re.search(rf"FROM ({_PATH}) AS o LEFT ANTI JOIN ({_PATH}) AS n", statement)
         assert found, statement
         return self._named(found[1]), self._named(found[2])
+
+    def _list_same(self, statement: str) -> list[tuple[tuple[str, ...], MemoryTable]]:
+        """The keys of rows that two tables have from the same record, with the table to delete them from."""
+        found = re.search(rf" ({_PATH}) AS n (?:USING|LEFT SEMI JOIN) ({_PATH}) AS o ON ", statement)
+        assert found, statement
+        here, there = self._named(found[1]), self._named(found[2])
+        same = [k for k, row in here.rows.items() if k in there.rows and there.rows[k][ORDER] == row[ORDER]]
+        return [(key, here) for key in same]
 
     @staticmethod
     def _list_missing(there: MemoryTable, here: MemoryTable) -> list[tuple[str, ...]]:

@@ -2,8 +2,8 @@
 
 A rename of the table was answered after both had rows, or the format renames no table. Laws: a row that was
 written under the later name keeps what it has, also if it was deleted there. The earlier table stays as it
-is. Where the later table is the older one, its source had the other name for a time: no row that both have
-may be newer there.
+is, so that rows go back: those that it still has leave the later table. Where the later table is the older
+one, its source had the other name for a time: no row that both have may be newer there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.names import TAKEN_PROPERTY, format_property
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.phases import PhaseDraft
+from schemaman.migration.returned_rows import write_return
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.step_sequence import set_on_table
 from schemaman.migration.taken_columns import TakenColumns, list_required
@@ -61,8 +62,8 @@ def take_rows(
             "backfill",
             f"INSERT INTO {here} ({names}) SELECT {values} {missing}",
             "needs-rewrite",
-            "no",
-            None,
+            "reversible",
+            write_return(here, there, same),
             (_WRITERS,),
             {"counts": {f"SELECT count(*) {missing}": 0}},
             {"counts": {overlap: 0} | ({sql.count_rows(there, nulls): 0} if nulls else {})},
@@ -90,15 +91,17 @@ def _refuse(draft: PhaseDraft, earlier: LakeTable, address: str, columns: TakenC
     unmatched = (*columns.unmatched, *required)
     change = f"take the rows of {address}"
     instead = f"fill {later.name} by hand from {address}, where it has no row of the same key"
+    keys = [f"({', '.join(each.schema.key)})" for each in (earlier, later)]
+    other_key = f"its key is {keys[0]} and not {keys[1]}, so that a row of one is none of the other"
+    if bool(earlier.schema.key) != bool(later.schema.key):
+        return Refusal(change, other_key, instead)
     if unmatched or find_column(later.schema, ORDER) is None:
         names = ", ".join(map(quote_name, unmatched or (ORDER,)))
         return Refusal(
             change, f"the tables differ in {names}, so that a row of one is none of the other", instead
         )
     if not columns.find_key(earlier, later):
-        keys = [f"({', '.join(each.schema.key)})" for each in (earlier, later)]
-        reason = f"its key is {keys[0]} and not {keys[1]}, so that a row of one is none of the other"
-        return Refusal(change, reason, instead)
+        return Refusal(change, other_key, instead)
     for column in columns.added:
         answer = draft.target.draft_change(later, AddColumn((column.name,), column, None))
         if isinstance(answer, Refusal):
