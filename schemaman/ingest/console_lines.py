@@ -87,7 +87,7 @@ def has_framing_headers(parts: ConsoleLine) -> bool:
 def find_fields(block: bytes, start: int, end: int) -> tuple[int, bytes | None, bytes | None]:
     """Finds where time, partition and offset of a line end; gives the texts of the last two, if printed.
 
-    The line stands between two indexes of a block.
+    The line is the part of a block between two indexes.
     """
     fields = _FIELDS.match(block, start, end)
     if fields is None:

@@ -94,7 +94,7 @@ def match_known_line(parts: LineParts) -> MatchLine:
 
 
 def _match_opening(parts: LineParts) -> Callable[[bytes, int, int], tuple[int, int] | None]:
-    """Makes the function that matches what stands before the key; gives the offset, and where that ends."""
+    """Makes the function that matches the part before the key; it returns the offset and the part's end."""
     has_headers, has_key, partition = parts.has_headers, parts.has_key, parts.partition
 
     def match(block: bytes, start: int, end: int) -> tuple[int, int] | None:

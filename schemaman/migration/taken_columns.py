@@ -201,7 +201,7 @@ class _Matcher:
         return added
 
     def _add_part(self, column: Column, id: int, holds: str) -> Column:
-        """A column for values that no column of the same source column holds, beside it."""
+        """A further column for values that no column of the same source column holds."""
         at, now = self._find_last(id)
         added = self._add(column, now.name)
         past = self.source.past[at]

@@ -86,7 +86,7 @@ def _register_alone(registry: SchemaRegistry, wanted: WantedRegistration) -> _Ou
 
 def _settle_group(group: list[_Waiting], outcomes: tuple[_Outcome, ...]) -> None:
     for (_, future), outcome in zip(group, outcomes, strict=True):
-        if future.done():  # whoever asked has gone
+        if future.done():  # the request was given up
             continue
         if isinstance(outcome, BaseException):
             future.set_exception(outcome)

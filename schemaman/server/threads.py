@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class EndingThreads(Executor):
-    """Runs work in up to `count` threads; nobody waits for them at the end of the process."""
+    """Runs work in up to `count` threads; the end of the process waits for none of them."""
 
     def __init__(self, count: int, name: str) -> None:
         self._count, self._name = count, name

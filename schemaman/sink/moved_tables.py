@@ -58,8 +58,8 @@ _CHANGED_BETWEEN = (
     "has no table; write them by hand into its table, where that has no row of the same key"
 )
 _EARLIER_KEY = (
-    "the rows of {0} have an earlier key and stay there: read it beside {1}; a row that the source sent "
-    "again since is newer in {1}"
+    "the rows of {0} have an earlier key and stay there: read it together with {1}; a row that the source "
+    "sent again since is newer in {1}"
 )
 _COPY = (
     "{1} has taken over the rows of {0}, which is a copy from before and gets no later row: it may be dropped"

@@ -227,11 +227,11 @@ def map_columns(
     texts = list_text_parts(recorded, live)
     names_by_version = _map_split_columns(recorded, history, column_map.names)
     of_texts = _find_parts(texts, names, names_by_version)
-    beside = [*texts.items(), *((id, name) for name, id in list_former_parts(recorded, live).items())]
+    kept_parts = [*texts.items(), *((id, name) for name, id in list_former_parts(recorded, live).items())]
     # A part whose source column went back to an earlier name may be in the table twice.
     same_ids = {d: c for c, d in _pair_ids(recorded, history)}
     others = [(same_ids[id], name) for name, id in column_map.others.items() if id in same_ids]
-    siblings = _list_siblings(_find_owners(recorded, history), beside, others, names, names_by_version)
+    siblings = _list_siblings(_find_owners(recorded, history), kept_parts, others, names, names_by_version)
     proofs = _find_key_proofs(recorded) if proves_keys else {}
     return RowMap(
         columns,
@@ -319,19 +319,19 @@ def _find_parts(
 
 def _list_siblings(
     owners: Mapping[int, int],
-    beside: Collection[tuple[int, str]],
+    kept_parts: Collection[tuple[int, str]],
     others: Collection[tuple[int, str]],
     names: Mapping[int, str],
     by_version: Mapping[tuple[int, int], str],
 ) -> dict[str, tuple[str, ...]]:
     """The other columns of the source's column, for each column of the lake that is one of several.
 
-    `beside` are columns of texts and of former values, by the id of the source's column; `others` are further
-    columns of a split column. A split column may have had another name since: then it has two ids, and each
-    part is beside those of both.
+    `kept_parts` are columns of texts and of former values, by the id of the source's column; `others` are
+    further columns of a split column. A split column may have had another name since: then it has two
+    ids, and each part belongs to those of both.
     """
     parts: dict[int, set[str]] = {}
-    for id, name in (*((id, name) for (_, id), name in by_version.items()), *beside):
+    for id, name in (*((id, name) for (_, id), name in by_version.items()), *kept_parts):
         parts.setdefault(owners.get(id, id), set()).add(name)
     for id, name in (*names.items(), *others):
         if (found := parts.get(owners.get(id, id))) is not None:
