@@ -25,7 +25,7 @@ import pyarrow.parquet as parquet
 from bench import made_events
 from bench.processes import run_process
 from schemaman.debezium.records import Record
-from schemaman.io.reading_processes import count_cores
+from schemaman.io.file_work import count_cores
 
 MEGABYTES = 200
 _ALONE = "ingest --jobs 1"

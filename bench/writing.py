@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.processes import read_tree_cpu
-from schemaman.settings import TargetSetting
+from schemaman.migration.settings import TargetSetting
 from schemaman.spark.session import start_session
 from schemaman.spark.streaming.quarantine import Quarantine
 from schemaman.spark.streaming.sink import LakeSink

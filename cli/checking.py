@@ -12,7 +12,7 @@ from schemaman.errors import UsageError
 from schemaman.model.shell import quote_word
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext
-from schemaman_cli.printed_commands import list_options
+from schemaman_cli.store_options import list_options
 
 
 def run_check(

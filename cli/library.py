@@ -1,14 +1,11 @@
-"""Opens workspace, registry and store for a command and resolves REFs; all close when the command ends."""
+"""Opens workspace, registry and store for a command; all close when the command ends."""
 
 from __future__ import annotations
 
 from schemaman.api import services
-from schemaman.api.references import read_outside_history, resolve_reference
 from schemaman.api.workspace import Workspace
 from schemaman.errors import UsageError
-from schemaman.history.references import TableRef, parse
 from schemaman.registry import Registry
-from schemaman.resolve import ResolvedSchema
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.urls import has_password
 from schemaman_cli.options import CommandContext
@@ -34,19 +31,6 @@ def open_store(context: CommandContext, *, create: bool = False) -> SqlStore:
     """Open the store of that registry. Raises as `open_registry`."""
     _require_no_password(context)
     return make_workspace(context).open_store(create=create)
-
-
-def resolve(context: CommandContext, text: str) -> ResolvedSchema:
-    """Resolve a REF to its schema; only a REF to a table of the history opens the store.
-
-    Raises:
-        UsageError: the REF is malformed, unknown or ambiguous, or its time is inside an uncertain interval.
-        CouldNotDo: the source that the REF names cannot be read.
-    """
-    reference = parse(text)
-    if isinstance(reference, TableRef):
-        return resolve_reference(make_workspace(context), open_registry(context), text)
-    return read_outside_history(make_workspace(context), reference)
 
 
 def _require_no_password(context: CommandContext) -> None:

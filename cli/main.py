@@ -26,15 +26,15 @@ from typing import TextIO
 
 import click
 
+from schemaman import __version__
 from schemaman.api.exit_codes import FAILED, USAGE, exit_code
 from schemaman.errors import SchemamanError, message_of
 from schemaman.model.shell import add_options_in_spans
-from schemaman.plugins import find_version
 from schemaman_cli.cycle_collection import COLLECT as COLLECT
 from schemaman_cli.faults import REPORT
 from schemaman_cli.group import LazyGroup
 from schemaman_cli.output import discard_output, is_json_chosen, write_error, write_error_lines
-from schemaman_cli.printed_commands import find_options
+from schemaman_cli.store_options import find_options
 
 PROGRAM = "schemaman"
 COMPLETION = "_SCHEMAMAN_COMPLETE"
@@ -50,7 +50,7 @@ class Terminated(BaseException):
 
 def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        click.echo(f"schemaman {find_version()}")
+        click.echo(f"schemaman {__version__}")
         context.exit()
 
 

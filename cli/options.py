@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 import click
 
 from schemaman.api.settings_files import load_settings
-from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.errors import UsageError
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
-from schemaman_cli.printed_commands import list_options
+from schemaman_cli.store_options import list_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 _COMPLETIONS = "schemaman_cli.completions"
@@ -138,25 +137,6 @@ def _split_output(text: str, example: str) -> tuple[str, Path]:
         raise UsageError(f"{text!r} is not FORMAT=FILE", hint=f"--output {example}")
     import_module("schemaman.report.document").FORMATS.get(name)
     return name, Path(path)
-
-
-def sql_options(function: F) -> F:
-    """Add the options that name SQL migrations and their database."""
-    scripts = click.option(
-        "--sql",
-        multiple=True,
-        metavar="PATH",
-        help="Check a script or a folder of SQL migrations; may be repeated.",
-    )
-    word = click.option(
-        "--dialect",
-        "word",
-        type=click.Choice(SQL_NAMES),
-        metavar="NAME",
-        help=f"Database of the SQL: {', '.join(SQL_NAMES)} (default: that of the folder in schemaman.toml).",
-    )
-    found: F = scripts(word(function))
-    return found
 
 
 class _Interval(click.FloatRange):

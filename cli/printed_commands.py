@@ -4,36 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from schemaman.model.shell import add_options, add_options_in_spans
 from schemaman.report.document import Report, Text
-from schemaman.settings import Settings
 
 T = TypeVar("T")
-NAMES = ("store", "stream")
-
-
-def list_options(settings: Settings) -> tuple[str, ...]:
-    """List the options about the store on the command line; files and variables need none."""
-    return tuple(
-        part
-        for name in NAMES
-        if (setting := getattr(settings, name)).origin.startswith("--")
-        for part in (f"--{name}", setting.value)
-    )
-
-
-def find_options(words: Sequence[str]) -> tuple[str, ...]:
-    """Find these options in a command line that failed."""
-    known = {f"--{name}" for name in NAMES}
-    given = list(words[: words.index("--")] if "--" in words else words)
-    pairs = [pair for pair in pairwise(given) if pair[0] in known]
-    pairs += [
-        (name, value) for name, sign, value in (w.partition("=") for w in given) if sign and name in known
-    ]
-    return tuple(part for pair in pairs for part in pair)
 
 
 def complete_commands(report: Report, options: Sequence[str]) -> Report:

@@ -10,10 +10,9 @@ import click
 from schemaman.api.sources import RecordSources
 from schemaman.debezium.wire_format import FORMS
 from schemaman.errors import UnreadableInput
-from schemaman.history.decisions import Decisions
-from schemaman.ingest.ingest import Summary
+from schemaman.ingest.summary import Summary
 from schemaman.registry import Registry
-from schemaman.report.views.words import format_count
+from schemaman.report.views.numbers import format_count
 from schemaman_cli.options import CommandContext
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,7 +83,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 def count_versions(registry: Registry, done: Summary) -> dict[str, int]:
     """Count the versions of each table in a summary that has a history."""
-    stored = registry.summaries(Decisions(), tables=done.tables)
+    stored = registry.store.read_summaries(done.tables)
     return {str(each.summary.table): each.summary.versions for each in stored}
 
 

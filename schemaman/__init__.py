@@ -15,8 +15,11 @@ from importlib import import_module
 
 from schemaman.plugins import Port
 
+__version__ = "0.1.0"  # the distribution reads it here: the metadata of a package takes as long as a start
+
 Port.connect(
     {
+        "build a digest": "schemaman.digests:build_digest",
         "find a version": "schemaman.resolve:find_version",
         "ingest records": "schemaman.api.functions:ingest",
         "render a report": "schemaman.report.display:render",
@@ -92,8 +95,6 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        return import_module("schemaman.plugins").find_version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")

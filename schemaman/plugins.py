@@ -1,7 +1,7 @@
-"""Plug-ins and ports: what is found by its name.
+"""Plug-ins, ports and deferred functions: what is found by its name.
 
 A plug-in is a file of a package, named as users type it, or an entry point. A port is a function of a package
-above that a package below calls.
+above that a package below calls. A deferred function is imported by its first call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from schemaman.errors import UnknownName
 
@@ -116,6 +116,20 @@ class Port(Generic[Plugin]):
         return cast(Plugin, getattr(importlib.import_module(module), attribute))
 
 
+def defer(place: str) -> Any:
+    """Make a function that imports the function or class at `module:attribute` when it is called.
+
+    A module writes it behind `else` of `if TYPE_CHECKING`, which imports the same name: mypy knows its type,
+    and the import contract sees it.
+    """
+    module, _, attribute = place.partition(":")
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return getattr(importlib.import_module(module), attribute)(*arguments, **named)
+
+    return call
+
+
 DISTRIBUTION = "schemaman-cdc"
 """The name on PyPI; another project owns the name of the import package there."""
 
@@ -129,16 +143,6 @@ def find_distribution() -> str:
     except metadata.PackageNotFoundError:
         return min(metadata.packages_distributions().get("schemaman", ()), default=DISTRIBUTION)
     return DISTRIBUTION
-
-
-def find_version() -> str:
-    """The version of the installed distribution; `unknown` for a bare checkout."""
-    from importlib import metadata  # costs as much as the rest of the start-up
-
-    try:
-        return metadata.version(find_distribution())
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def install_hint(extra: str) -> str:

@@ -5,17 +5,12 @@ Law: `record` adds each new outcome once, also with concurrent writers.
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from schemaman.compat.check_result import CheckResult
-from schemaman.compat.impact.impact import Impact
-from schemaman.compat.verdicts import Severity
 from schemaman.debezium.observation import (
     Note,
     Observation,
@@ -23,39 +18,14 @@ from schemaman.debezium.observation import (
     Reject,
     merge_notes,
 )
-from schemaman.debezium.payload import SchemaLookup
-from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
-from schemaman.history import references
-from schemaman.history.decisions import Decisions, apply_decisions
-from schemaman.history.epochs import UNDECIDED
+from schemaman.errors import Conflict, NoHistory, UsageError
 from schemaman.history.recorded_table import RecordedTable as RecordedTable
-from schemaman.history.references import TableName
-from schemaman.history.table_renames import list_questions
-from schemaman.history.versions import TableHistory
-from schemaman.migration.apply.waiting import fold_waiting
-from schemaman.migration.digest import (
-    Digest,
-    WaitingDigest,
-    digest_foreign,
-    digest_runs,
-    digest_sources,
-)
-from schemaman.migration.plan import Plan
-from schemaman.migration.policy import Policy
-from schemaman.migration.since import Since, parse_since
-from schemaman.migration.target import Executor
-from schemaman.migration.target_id import canonicalize_target
-from schemaman.model.printable import escape_invisible
-from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.model.table_patterns import is_matched
-from schemaman.plugins import Port
-from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
-from schemaman.settings import Settings
+from schemaman.plugins import Port, defer
 from schemaman.store import offsets as coverage
-from schemaman.store.dropped_databases import add_database_drops
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.file_proofs import FileProofs
-from schemaman.store.folding import fold
 from schemaman.store.log import (
     CoveredRange,
     Entry,
@@ -71,11 +41,42 @@ from schemaman.store.log import (
     Store,
     list_tables,
 )
-from schemaman.store.moved_between_databases import find_moved_databases
 from schemaman.store.offsets import Partition, Ranges
-from schemaman.store.renamed_tables import add_renamed_structures
-from schemaman.store.summary_json import StoredSummary, make_stored_summary
-from schemaman.store.version_blocks import count_common_versions
+
+if TYPE_CHECKING:  # reading needs no names, decisions, checks or plans; without new records, it adds nothing
+    from schemaman.compat.check_result import CheckResult
+    from schemaman.compat.impact.impact import Impact
+    from schemaman.compat.verdicts import Severity
+    from schemaman.debezium.payload import SchemaLookup
+    from schemaman.history.decisions import Decisions, apply_decisions
+    from schemaman.history.references import TableName
+    from schemaman.history.versions import TableHistory
+    from schemaman.migration.digest import Digest
+    from schemaman.migration.plan import Plan
+    from schemaman.migration.policy import Policy
+    from schemaman.migration.since import Since, parse_since
+    from schemaman.migration.target import Executor
+    from schemaman.migration.target_id import canonicalize_target
+    from schemaman.resolve import ReferenceReaders, ResolvedSchema, resolve_text
+    from schemaman.settings import Settings
+    from schemaman.store.dropped_databases import add_database_drops
+    from schemaman.store.moved_between_databases import find_moved_databases
+    from schemaman.store.renamed_tables import add_renamed_structures
+    from schemaman.store.summary_json import StoredSummary, make_stored_summary
+    from schemaman.store.table_names import find_table
+    from schemaman.store.version_blocks import count_common_versions
+else:
+    Decisions = defer("schemaman.history.decisions:Decisions")
+    apply_decisions = defer("schemaman.history.decisions:apply_decisions")
+    parse_since = defer("schemaman.migration.since:parse_since")
+    canonicalize_target = defer("schemaman.migration.target_id:canonicalize_target")
+    resolve_text = defer("schemaman.resolve:resolve_text")
+    add_database_drops = defer("schemaman.store.dropped_databases:add_database_drops")
+    find_moved_databases = defer("schemaman.store.moved_between_databases:find_moved_databases")
+    add_renamed_structures = defer("schemaman.store.renamed_tables:add_renamed_structures")
+    make_stored_summary = defer("schemaman.store.summary_json:make_stored_summary")
+    find_table = defer("schemaman.store.table_names:find_table")
+    count_common_versions = defer("schemaman.store.version_blocks:count_common_versions")
 
 _ATTEMPTS = 1000
 """A failed attempt means that another writer succeeded, so only a defect reaches this limit."""
@@ -83,6 +84,9 @@ _ATTEMPTS = 1000
 
 INGEST: Port[Callable[..., Any]] = Port("ingest records")
 """The function of the API; its result is a `Summary`, which a package above defines."""
+
+BUILD_DIGEST: Port[Callable[[Registry, int, int], Digest]] = Port("build a digest")
+"""The function of `schemaman.digests`, which reads a registry."""
 
 
 class RegistryStore(Store, Projections, Leases, FileProofs, Protocol):
@@ -368,7 +372,7 @@ class Registry:
         named = dict.fromkeys(self.find(name) for name in names)
         if named:
             return tuple(self.history(table, answers) for table in named)
-        chosen = self._chosen_stream()
+        chosen = self.find_chosen_stream()
         return tuple(h for h in self.tables(answers) if chosen in (None, h.table.stream))
 
     def summaries(
@@ -379,7 +383,7 @@ class Registry:
         The store keeps summaries, so only histories that decisions concern are read.
         """
         answers = self.decisions() if decisions is None else decisions
-        decided, chosen = answers.list_tables(), self._chosen_stream()
+        decided, chosen = answers.list_tables(), self.find_chosen_stream()
         found = [
             make_stored_summary(self.history(stored.summary.table, answers))
             if str(stored.summary.table) in decided
@@ -417,28 +421,7 @@ class Registry:
             AmbiguousName: several tables have the name; the message lists them.
             NoHistory: no table has the name; the hint lists similar names.
         """
-        wanted = references.parse_name(name) if isinstance(name, str) else name
-        if not isinstance(wanted, TableName):
-            raise UsageError(
-                f"the name of a table is a text, not of type {type(name).__name__}",
-                hint="use 'public.orders'",
-            )
-        if wanted.stream is None and (chosen := self._chosen_stream()) is not None:
-            wanted = TableName(wanted.parts, chosen)
-        named = self._store.find_by_name(wanted.parts[-1])
-        candidates = _narrow_candidates(wanted, [t for t in named if _is_named(t, wanted)])
-        if not candidates:
-            candidates = _narrow_candidates(wanted, self._aliased(wanted))
-        if not candidates and any("\\" in part for part in wanted.parts):
-            candidates = [t for t in self._store.tables() if _is_named(_escape_parts(t), wanted)]
-        if len(candidates) == 1:
-            return candidates[0]
-        if candidates:
-            listed = ", ".join(str(name) for name in references.name_distinctly(candidates).values())
-            raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="give more parts of the name")
-        raise NoHistory(
-            f"there is no table {wanted} in the history", hint=_hint_nearest(wanted, self._store.tables())
-        )
+        return find_table(name, self._store, self.find_chosen_stream())
 
     def history(self, table: TableId | str, decisions: Decisions | None = None) -> TableHistory:
         """Returns the history of a table, with decisions applied.
@@ -457,7 +440,7 @@ class Registry:
             raise NoHistory(f"{id} has no history", hint="run `schemaman ingest SOURCE` first")
         return _apply_decisions(found, self.decisions() if decisions is None else decisions)
 
-    def _chosen_stream(self) -> str | None:
+    def find_chosen_stream(self) -> str | None:
         """Returns the stream that the user chose; None for the default stream."""
         if self._services is None or self._services.settings.stream.origin == "default":
             return None
@@ -467,18 +450,20 @@ class Registry:
         """Returns the observations of a table, in the order of the log; empty for an unknown table."""
         return tuple(self._store.load(table))
 
-    def schema(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> TableSchema:
+    def schema(self, ref: str, readers: ReferenceReaders | None = None) -> TableSchema:
         """Returns the schema of a REF. Raises the errors of `resolve`."""
         return self.resolve(ref, readers).schema
 
-    def resolve(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> ResolvedSchema:
+    def resolve(self, ref: str, readers: ReferenceReaders | None = None) -> ResolvedSchema:
         """Resolves a REF: schema, version, revision; `readers` read files, git, lake and registry.
+
+        Without readers, only REFs to tables of the history are resolved.
 
         Raises:
             UsageError: the REF is malformed, unknown or ambiguous, or its time is in an uncertain interval.
             NoHistory: the table has no history, or none that early.
         """
-        return resolve(references.parse(ref), self, readers)
+        return resolve_text(ref, self, readers)
 
     def offsets(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Partition, Ranges]:
         """Returns the recorded offsets by topic and partition, as inclusive pairs in order.
@@ -542,7 +527,7 @@ class Registry:
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[tuple[int, MigrationEntry], ...]:
         """Returns the journal with the time of each line (epoch ms)."""
-        dated = (_date_line(stamped) for stamped in self._store.read(kinds=[MigrationEntry]))
+        dated = (date_line(stamped) for stamped in self._store.read(kinds=[MigrationEntry]))
         return tuple(
             (at_ms, line)
             for at_ms, line in dated
@@ -565,46 +550,7 @@ class Registry:
 
     def digest_after(self, position: int, since_ms: int) -> Digest:
         """As `digest`, of what the log has after a position; `since_ms` is shown alone."""
-        now_ms, decisions = self._clock(), self.decisions()
-        lines = [
-            (stamped.sequence, *_date_line(stamped)) for stamped in self._store.read(kinds=[MigrationEntry])
-        ]
-        counts = Counter(
-            table
-            for stamped in self._store.read(position, [ObservationEntry])
-            for table in list_tables(stamped.entry)
-        )
-        chosen = self._chosen_stream()
-        recorded = (
-            RecordedTable(
-                table,
-                lambda name: self._fold_before(name, counts[name], decisions),
-                lambda name: self._find_history(name, decisions),
-            )
-            for table in sorted(counts)
-            if table.table and chosen in (None, table.stream)
-        )
-        held = {lease.target for lease in self._store.leases() if lease.expires_ms > now_ms}
-        waiting = fold_waiting((at_ms, line) for _, at_ms, line in lines)
-        return Digest(
-            since_ms,
-            now_ms,
-            digest_sources(recorded),
-            digest_runs(lines, position, held),
-            digest_foreign(lines, position),
-            tuple(WaitingDigest(each.oldest_ms or at_ms, each) for at_ms, each in waiting),
-            list_questions(self.select(decisions=decisions), decisions.table_renames),
-        )
-
-    def _find_history(self, table: TableId, decisions: Decisions) -> TableHistory | None:
-        found = self._store.history(table)
-        return None if found is None else _apply_decisions(found, decisions)
-
-    def _fold_before(self, table: TableId, newest: int, decisions: Decisions) -> TableHistory | None:
-        """Fold the history of a table without its newest observations, of which the number is given."""
-        earlier = self._store.load(table)[:-newest]
-        found = fold(earlier, table, UNDECIDED) if earlier else None
-        return None if found is None else _apply_decisions(found, decisions)
+        return BUILD_DIGEST.load()(self, position, since_ms)
 
     def note(self, *lines: MigrationEntry | RegistrationEntry) -> int:
         """Writes lines of the journal, or registrations, all or none; returns the new end of the log."""
@@ -648,11 +594,6 @@ class Registry:
         entries = (stamped.entry for stamped in self._store.read(kinds=[RejectEntry]))
         return tuple(entry.reject for entry in entries if isinstance(entry, RejectEntry))
 
-    def _aliased(self, wanted: TableName) -> list[TableId]:
-        name = ".".join(wanted.parts)
-        found = self._store.find_by_alias(name)
-        return [table for table in found if wanted.stream in (None, table.stream)]
-
 
 _SPECIAL = frozenset('*?[]":')
 
@@ -661,44 +602,11 @@ def _is_matched_by_any(table: TableId, patterns: Iterable[str]) -> bool:
     return any(is_matched(table, pattern) for pattern in patterns)
 
 
-def _is_named(table: TableId, wanted: TableName) -> bool:
-    count = len(wanted.parts)
-    named = wanted.parts in (table.parts[-count:], table.levels[-count:])
-    return named and wanted.stream in (None, table.stream)
-
-
-def _escape_parts(table: TableId) -> TableId:
-    """The table with its name as reports print it: without control characters."""
-    server, database, schema, name = map(
-        escape_invisible, (table.server, table.database, table.schema, table.table)
-    )
-    return TableId(server, database, schema, name, table.stream)
-
-
-def _narrow_candidates(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:
-    """Narrows candidates to the default stream, if any is in it, then to full names, if any matches."""
-    if wanted.stream is None:
-        candidates = [t for t in candidates if t.stream == DEFAULT_STREAM] or candidates
-    return [t for t in candidates if wanted.parts in (t.parts, t.levels)] or candidates
-
-
-def _hint_nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
-    if not tables:
-        return "the history is empty: run `schemaman ingest SOURCE` first"
-    names = {t.table: t for t in tables} | {str(t): t for t in tables}
-    near = difflib.get_close_matches(wanted.parts[-1], names, n=3, cutoff=0.6)
-    near += difflib.get_close_matches(str(wanted), names, n=3, cutoff=0.6)
-    listed = dict.fromkeys(str(names[n]) for n in near)
-    if not listed:
-        return f"`schemaman tables` lists the {len(tables)} known tables"
-    return f"similar names: {', '.join(listed)}"
-
-
 def _apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory:
     return history if decisions == Decisions() else apply_decisions(history, decisions)
 
 
-def _date_line(stamped: LogEntry) -> tuple[int, MigrationEntry]:
+def date_line(stamped: LogEntry) -> tuple[int, MigrationEntry]:
     """Returns a line of the journal with its time and the current address of its target."""
     assert isinstance(stamped.entry, MigrationEntry)
     return stamped.at_ms, replace(stamped.entry, target=canonicalize_target(stamped.entry.target))

@@ -128,6 +128,13 @@ def find_version(history: TableHistory, text: str) -> SchemaVersion:
     return found.version
 
 
+def resolve_text(
+    text: str, histories: HistorySource, readers: ReferenceReaders | None = None
+) -> ResolvedSchema:
+    """Resolve a REF; without readers, only one to a table of the history. Raises as `resolve`."""
+    return resolve(parse(text), histories, readers or HISTORY_ONLY)
+
+
 def resolve(
     reference: Reference, histories: HistorySource, readers: ReferenceReaders = HISTORY_ONLY
 ) -> ResolvedSchema:

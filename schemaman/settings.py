@@ -6,46 +6,62 @@ Pure: callers read the files and the environment, and pass them as text and mapp
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, get_args
 
-from schemaman.compat.consumers import Consumer, read_consumers
 from schemaman.compat.verdicts import READERS, SEVERITIES, Reader, Severity
-from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.migration.bounds import parse_size, parse_window
-from schemaman.migration.policy import (
-    ANY,
-    DEFAULT_PROFILE,
-    PROFILES,
-    DropPolicy,
-    Policy,
-    PolicyRule,
-    Profile,
-    ProjectionRule,
-    suggest_word,
-)
-from schemaman.migration.settings import (
-    TARGET_KEYS,
-    CatalogSetting,
-    list_target_projections,
-    read_catalogs,
-    read_policies,
-    read_projections,
-    read_targets,
-)
-from schemaman.migration.settings import TargetSetting as TargetSetting
-from schemaman.migration.target import TARGETS
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:  # each command reads settings, and few have sections about migrations and consumers
+    from tomllib import loads
+
+    from schemaman.compat.consumers import Consumer, read_consumers
+    from schemaman.debezium.ddl.migrations.grammar import list_sql_names
+    from schemaman.migration.bounds import parse_size, parse_window
+    from schemaman.migration.policy import (
+        DropPolicy,
+        Policy,
+        PolicyRule,
+        Profile,
+        ProjectionRule,
+        suggest_word,
+    )
+    from schemaman.migration.setting_checks import is_target_key, require_known_targets
+    from schemaman.migration.settings import (
+        CatalogSetting,
+        TargetSetting,
+        list_target_projections,
+        read_catalogs,
+        read_policies,
+        read_projections,
+        read_targets,
+    )
+else:
+    loads = defer("tomllib:loads")
+    read_consumers = defer("schemaman.compat.consumers:read_consumers")
+    list_sql_names = defer("schemaman.debezium.ddl.migrations.grammar:list_sql_names")
+    parse_size = defer("schemaman.migration.bounds:parse_size")
+    parse_window = defer("schemaman.migration.bounds:parse_window")
+    Policy = defer("schemaman.migration.policy:Policy")
+    suggest_word = defer("schemaman.migration.policy:suggest_word")
+    is_target_key = defer("schemaman.migration.setting_checks:is_target_key")
+    require_known_targets = defer("schemaman.migration.setting_checks:require_known_targets")
+    list_target_projections = defer("schemaman.migration.settings:list_target_projections")
+    read_catalogs = defer("schemaman.migration.settings:read_catalogs")
+    read_policies = defer("schemaman.migration.settings:read_policies")
+    read_projections = defer("schemaman.migration.settings:read_projections")
+    read_targets = defer("schemaman.migration.settings:read_targets")
 
 T = TypeVar("T")
 Value = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 PREFIX = "SCHEMAMAN_"
 _DROPS: tuple[DropPolicy, ...] = ("keep", "drop")
+_PROFILES: tuple[Profile, ...] = ("careful", "autopilot", "additive")
 _ENGINES = ("auto", "local", "spark")
 _COLORS = ("auto", "always", "never")
 _STREAM_LENGTH = 255
@@ -205,7 +221,7 @@ def read_settings(
         catalogs=sources.get("catalogs", read_catalogs, ()),
         master=sources.get("master", _read_text, "local[2]"),
         spark=sources.get("spark", _read_pairs, ()),
-        profile=sources.get("profile", _one_of(tuple(PROFILES)), DEFAULT_PROFILE),
+        profile=sources.get("profile", _one_of(_PROFILES), "careful"),
         max_rewrite=sources.get("max_rewrite", _checked_by(parse_size), ""),
         max_scan=sources.get("max_scan", _checked_by(parse_size), ""),
         window=sources.get("window", _checked_by(parse_window), ""),
@@ -220,7 +236,9 @@ def read_settings(
         notify=sources.get("notify", _read_notify, ()),
         consumers=sources.get("consumers", read_consumers, ()),
     )
-    _check_targets(found)
+    rules: tuple[PolicyRule | ProjectionRule, ...] = (*found.policies.value, *found.projections.value)
+    if rules:
+        require_known_targets(rules, found.targets.value)
     return found
 
 
@@ -279,8 +297,8 @@ class _Sources:
 
 def _read_section(file: SettingsFile) -> Mapping[str, object]:
     try:
-        document: object = tomllib.loads(file.text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document: object = loads(file.text)
+    except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"{file.path} is not valid TOML: {error}", hint="correct that line") from error
     for name in file.section:
         document = document.get(name, {}) if isinstance(document, dict) else {}
@@ -289,7 +307,7 @@ def _read_section(file: SettingsFile) -> Mapping[str, object]:
     for key in document:
         if key not in KEYS:
             hint = suggest_word(key, KEYS) or f"known keys: {', '.join(KEYS)}"
-            if key in TARGET_KEYS:
+            if is_target_key(key):
                 hint = f"{key} belongs to a target: write it under [[target]]"
             raise BadConfiguration(f"{file.path}: unknown key {key!r}", hint=hint)
     return document
@@ -397,18 +415,5 @@ def _read_notify(value: object) -> tuple[NotifySetting, ...]:
 
 def _read_migrations(value: object) -> tuple[tuple[str, str], ...]:
     """Read folders of SQL migrations, each with the connector or the dialect of its SQL."""
-    word = _one_of(SQL_NAMES)
+    word = _one_of(list_sql_names())
     return tuple((folder, word(text)) for folder, text in _read_pairs(value))
-
-
-def _check_targets(settings: Settings) -> None:
-    """Raises `BadConfiguration` if an entry names an unknown target."""
-    rules: tuple[PolicyRule | ProjectionRule, ...] = (*settings.policies.value, *settings.projections.value)
-    named = {word: rule.origin for rule in rules for word in rule.targets if word != ANY}
-    if not named:
-        return
-    known = (*(t.name for t in settings.targets.value), *TARGETS.names())
-    for word, origin in sorted(named.items()):
-        if word not in known:
-            hint = suggest_word(word, known) or f"targets are: {', '.join(known)}"
-            raise BadConfiguration(f"{origin} names the unknown target {word!r}", hint=hint)

@@ -13,6 +13,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -113,8 +114,53 @@ def test_imports_stand_at_the_top() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom) and not lazy(path, node)
     ]
     assert inside == []
-    deferred = [path for path, _ in modules() if "TYPE_CHECKING" in path.read_text(encoding="utf-8")]
-    assert deferred == []
+
+
+def module_name(path: Path) -> str:
+    """The name under which a file is imported."""
+    first, *others = path.relative_to(ROOT).with_suffix("").parts
+    package = "schemaman_cli" if first == "cli" else first
+    return ".".join((package, *(part for part in others if part != "__init__")))
+
+
+def is_for_types(node: ast.stmt) -> bool:
+    """Whether a statement is `if TYPE_CHECKING:`, with or without `else`."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def module_imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The imports of a module as package or module and name, also those for annotations alone."""
+    for node in tree.body:
+        for inner in node.body if isinstance(node, ast.If) and is_for_types(node) else [node]:
+            if isinstance(inner, ast.ImportFrom):
+                yield from ((inner.module or "", alias.name) for alias in inner.names)
+
+
+def test_no_modules_import_each_other() -> None:
+    """There is no circle, not even one that only annotations or deferred functions would close."""
+    trees = {module_name(path): tree for path, tree in modules()}
+    imports = {
+        name: {whole if (whole := f"{package}.{thing}") in trees else package for package, thing in found}
+        for name, tree in trees.items()
+        if (found := [*module_imports(tree)])
+    }
+    order = TopologicalSorter({name: found & trees.keys() - {name} for name, found in imports.items()})
+    assert set(order.static_order()) <= trees.keys()
+
+
+def test_a_deferred_function_has_its_type() -> None:
+    """`name = defer("module:name")` stands behind an import of the same name for types."""
+    found = {}
+    for path, tree in modules():
+        typed = {f"{package}:{thing}" for package, thing in module_imports(tree)}
+        for node in tree.body:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "defer":
+                    place = ast.literal_eval(inner.args[0])
+                    name = place.rpartition(":")[2]
+                    found[f"{path.name}: {name}"] = is_for_types(node) and place in typed
+    assert found
+    assert [place for place, is_typed in found.items() if not is_typed] == []
 
 
 LAZY_PACKAGES = {"schemaman/__init__.py", "schemaman/spark/__init__.py", "schemaman/ingest/__init__.py"}
@@ -406,7 +452,7 @@ OTHER_WORDS = {
     "schemaman/compat/consumers.py": "the SQL of consumers, as people name it",
     "schemaman/compat/impact/texts.py": "the adapters of dbt",
     "schemaman/debezium/ddl/migrations/grammar.py": "the SQL of migrations, as people and Liquibase name it",
-    "schemaman/store/sql/postgresql.py": "the addresses of stores",
+    "schemaman/store/urls.py": "the addresses of stores",
 }
 """Modules in which a word that is also the name of a connector means something else."""
 

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from schemaman.compat.judge import READERS
 from schemaman.errors import BadConfiguration, UnknownName
+from schemaman.migration.policy import DEFAULT_PROFILE, PROFILES
+from schemaman.migration.settings import TargetSetting
 from schemaman.migration.spark_sql import split_table_name
 from schemaman.model.schema import TableId
-from schemaman.settings import KEYS, Settings, SettingsFile, TargetSetting, read_settings
+from schemaman.settings import KEYS, Settings, SettingsFile, read_settings
 
 ORDERS = TableId("shop", "app", "public", "orders")
 
@@ -316,3 +318,9 @@ def test_a_size_has_a_unit(text: str, wanted: int) -> None:
 def test_no_other_words_are_a_size(value: str) -> None:
     with pytest.raises(BadConfiguration, match="is no size in bytes"):
         of(f"record_limit = {value}")
+
+
+def test_every_profile_can_be_set() -> None:
+    """The settings list the profiles themselves: they do not load the policy for that."""
+    assert read_settings({}, {}).profile.value == DEFAULT_PROFILE
+    assert [read_settings({}, {"SCHEMAMAN_PROFILE": name}).profile.value for name in PROFILES] == [*PROFILES]

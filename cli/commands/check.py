@@ -27,10 +27,10 @@ from schemaman_cli.options import (
     format_option,
     offer,
     outputs_option,
-    sql_options,
     with_context,
 )
 from schemaman_cli.printed_commands import complete_commands
+from schemaman_cli.sql_options import sql_options
 
 FORMATS = (
     "text", "concise", "json", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown", "html"

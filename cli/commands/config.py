@@ -6,9 +6,9 @@ import click
 
 from schemaman.compat.consumers import Consumer
 from schemaman.migration.policy import PolicyRule, ProjectionRule
-from schemaman.migration.settings import CatalogSetting
+from schemaman.migration.settings import CatalogSetting, TargetSetting
 from schemaman.report.document import Grid, Report, Text
-from schemaman.settings import NotifySetting, TargetSetting
+from schemaman.settings import NotifySetting
 from schemaman.store.urls import is_secret, without_password
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, with_context

@@ -12,8 +12,9 @@ from schemaman.model.shell import quote_word
 from schemaman.report.views.listings import build_diff_report, build_only_version_report
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import command
-from schemaman_cli.library import open_registry, resolve
+from schemaman_cli.library import open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.references import resolve
 
 
 @command("diff", "schemaman diff orders", "schemaman diff orders@1..latest --format json")

@@ -8,7 +8,8 @@ from schemaman.compat.judge import RULES
 from schemaman.report.views.findings import build_explain_report
 from schemaman_cli.findings import find_finding
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.sql_options import sql_options
 
 
 @command("explain", "schemaman explain 18d38a2fd54fcc28", "schemaman explain 18d38a --format json")

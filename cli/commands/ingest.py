@@ -20,13 +20,12 @@ from schemaman.api.sources import (
     stream_sources,
 )
 from schemaman.errors import UsageError
-from schemaman.ingest.ingest import Summary
-from schemaman.io.reading_processes import count_cores
+from schemaman.ingest.summary import Summary
+from schemaman.io.file_work import count_cores
 from schemaman.registry import Registry
 from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
 from schemaman_cli.ending import end_after_chunk
-from schemaman_cli.following import RoundLog
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import Address, CommandContext, format_option, interval_option, with_one_stream
@@ -137,6 +136,8 @@ def ingest(
             done = sum(batches or [read_sources(workspace, registry, found, watch)], Summary())
             context.console.show(build(done), format)
             return rate_rejects(context, done, max_rejects, found)
+        from schemaman_cli.following import RoundLog  # most readings end
+
         rounds = RoundLog(context, registry, found, format)
         for number, done in enumerate(batches or follow_sources(workspace, registry, found, interval, watch)):
             report = build(done)

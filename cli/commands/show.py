@@ -14,8 +14,9 @@ from schemaman.report.views import late_facts as late
 from schemaman.report.views.listings import build_show_report
 from schemaman.resolve import ResolvedSchema
 from schemaman_cli.group import command
-from schemaman_cli.library import open_registry, resolve
+from schemaman_cli.library import open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.references import resolve
 
 LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "columns")
 

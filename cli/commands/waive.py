@@ -12,7 +12,8 @@ from schemaman.report.json.answers import build_written_waiver
 from schemaman_cli.days import parse_last_day
 from schemaman_cli.findings import find_finding
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.sql_options import sql_options
 
 
 @command(

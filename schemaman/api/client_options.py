@@ -8,7 +8,6 @@ from pathlib import Path
 from schemaman.api.settings_files import resolve_path
 from schemaman.errors import BadConfiguration, BadReference, UsageError
 from schemaman.io import schema_registry
-from schemaman.io.apicurio import Apicurio
 from schemaman.io.schema_registry import AnyRegistry
 from schemaman.settings import Setting, Settings
 from schemaman.store.urls import has_password, is_secret, without_password
@@ -86,6 +85,4 @@ def read_subject(settings: Settings, subject: str, version: int | None) -> str:
     if not schema_registry.is_url(setting.value):
         return schema_registry.read_subject(str(resolve_path(setting)), subject, version)
     client = schema_registry.open_registry(setting.value, read_client_options(settings.registry_config))
-    if isinstance(client, Apicurio):
-        raise UsageError("Apicurio's own REST API has no subjects", hint="use its address …/apis/ccompat/v7")
     return client.fetch_subject(subject, version)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, groupby
+from typing import TYPE_CHECKING
 
 from schemaman.api.unchanged_files import GrownFile
 from schemaman.debezium.wire_format import Forms
@@ -18,13 +19,20 @@ from schemaman.ingest.line_batches import Item
 from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.ingest.read_extents import ReadExtents
-from schemaman.io.file_parts import PartReading, is_shareable
+from schemaman.io.file_work import is_shareable, is_worth_sharing
 from schemaman.io.files import File
-from schemaman.io.kafka import Topics
+from schemaman.io.kafka_topics import Topics
 from schemaman.io.line_ranges import LineRange, count_lines
-from schemaman.io.reading_processes import is_worth_sharing, read_files_in_processes
 from schemaman.io.schema_registry import FileSchemas
+from schemaman.plugins import defer
 from schemaman.registry import Registry
+
+if TYPE_CHECKING:  # one process reads most files
+    from schemaman.io.file_parts import PartReading
+    from schemaman.io.reading_processes import read_files_in_processes
+else:
+    PartReading = defer("schemaman.io.file_parts:PartReading")
+    read_files_in_processes = defer("schemaman.io.reading_processes:read_files_in_processes")
 
 Source = File | Topics
 Numbered = tuple[int, ChunkPart]

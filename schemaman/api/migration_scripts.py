@@ -15,7 +15,7 @@ from schemaman.api.workspace import Workspace
 from schemaman.compat.judge import Finding
 from schemaman.compat.proposed_changes import judge_schemas
 from schemaman.compat.snapshots import remove_ids
-from schemaman.debezium.ddl.migrations.grammar import ALIASES, SQL_NAMES, SqlGrammar, find_grammar
+from schemaman.debezium.ddl.migrations.grammar import ALIASES, SqlGrammar, find_grammar, list_sql_names
 from schemaman.debezium.ddl.migrations.known_tables import ScriptPlace, UnreadStatement
 from schemaman.debezium.ddl.migrations.migration_files import (
     UnreadFile,
@@ -82,7 +82,7 @@ def choose_grammar(workspace: Workspace, paths: Sequence[str], word: str | None)
     grammar = find_grammar(next(iter(words))) if len(words) == 1 else None
     if grammar is None:
         raise UsageError(
-            f"which database the SQL is for is not known: one of {', '.join(SQL_NAMES)}",
+            f"which database the SQL is for is not known: one of {', '.join(list_sql_names())}",
             hint='name it with --dialect, or in schemaman.toml: [migrations] "db/migration" = "postgresql"',
         )
     return grammar

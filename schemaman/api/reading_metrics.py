@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.ingest.ingest import Summary
+from schemaman.ingest.summary import Summary
 from schemaman.store.offsets import Partition
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

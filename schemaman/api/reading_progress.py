@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from schemaman.ingest.line_batches import LineBatch, RowBatch
-from schemaman.report.views.words import format_number
+from schemaman.report.views.numbers import format_number
 
 T = TypeVar("T")
 _EVERY = 500

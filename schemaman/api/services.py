@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-from schemaman.api.arguments import require_executor, require_known, require_text
 from schemaman.api.workspace import Workspace
-from schemaman.compat.check_result import CheckResult
-from schemaman.compat.impact.impact import Impact
 from schemaman.compat.verdicts import SEVERITIES, Severity
-from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
-from schemaman.history.decisions import Decisions
-from schemaman.migration.plan import Plan
-from schemaman.migration.policy import Policy
-from schemaman.migration.setting_checks import require_policy
-from schemaman.migration.target import Executor
+from schemaman.plugins import defer
 from schemaman.registry import Registry
-from schemaman.report.document import FORMATS, Report
-from schemaman.resolve import ResolvedSchema
+from schemaman.report.document import FORMATS
 from schemaman.settings import Settings, read_settings
+
+if TYPE_CHECKING:  # reading records needs no gate, planner or report, and resolves no REF
+    from schemaman.api.arguments import require_executor, require_known, require_text
+    from schemaman.api.checking import check_tables
+    from schemaman.api.planning import plan_source
+    from schemaman.api.readership import find_impact
+    from schemaman.api.references import resolve_reference
+    from schemaman.api.reporting import build_whole_report
+    from schemaman.compat.check_result import CheckResult
+    from schemaman.compat.impact.impact import Impact
+    from schemaman.debezium.payload import SchemaLookup
+    from schemaman.history.decisions import Decisions
+    from schemaman.migration.plan import Plan
+    from schemaman.migration.policy import Policy
+    from schemaman.migration.setting_checks import require_policy
+    from schemaman.migration.target import Executor
+    from schemaman.resolve import ResolvedSchema
+else:
+    require_executor = defer("schemaman.api.arguments:require_executor")
+    require_known = defer("schemaman.api.arguments:require_known")
+    require_text = defer("schemaman.api.arguments:require_text")
+    check_tables = defer("schemaman.api.checking:check_tables")
+    plan_source = defer("schemaman.api.planning:plan_source")
+    find_impact = defer("schemaman.api.readership:find_impact")
+    resolve_reference = defer("schemaman.api.references:resolve_reference")
+    build_whole_report = defer("schemaman.api.reporting:build_whole_report")
+    require_policy = defer("schemaman.migration.setting_checks:require_policy")
 
 
 def open_registry(workspace: Workspace, *, create: bool = False) -> Registry:
@@ -54,9 +72,7 @@ class RegistryServices:
     def show(self, registry: Registry, ref: str) -> ResolvedSchema:
         """Resolve a REF to its schema. Raises as `resolve_reference`."""
         require_text("ref", ref, "registry.show('orders@3'); history[3] has a schema of its own")
-        references = import_module("schemaman.api.references")  # reading records resolves no REF
-        found: ResolvedSchema = references.resolve_reference(self.workspace, registry, ref)
-        return found
+        return resolve_reference(self.workspace, registry, ref)
 
     def check(
         self,
@@ -75,11 +91,7 @@ class RegistryServices:
         against = None if since is None else str(since)
         if against is not None and not against.strip():
             raise UsageError("since is empty", hint=hint)
-        checking = import_module("schemaman.api.checking")  # reading records needs no gate
-        found: CheckResult = checking.check_tables(
-            self.workspace, registry, tables, against=against, level=level, fail_on=fail_on
-        )
-        return found
+        return check_tables(self.workspace, registry, tables, against=against, level=level, fail_on=fail_on)
 
     def plan(
         self,
@@ -97,25 +109,19 @@ class RegistryServices:
         require_executor(executor)
         if policy is not None:
             require_policy(policy)
-        planning = import_module("schemaman.api.planning")  # a check needs no planner
-        found: Plan = planning.plan_source(
+        return plan_source(
             self.workspace, registry, source,
             target=target, table=table, executor=executor, policy=policy, expires=expires,
         )  # fmt: skip
-        return found
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
-        reporting = import_module("schemaman.api.reporting")  # a check needs no report of the history
-        report: Report = reporting.build_whole_report(self.workspace, registry, tables, plans)
-        return FORMATS.get(format).render(report)
+        return FORMATS.get(format).render(build_whole_report(self.workspace, registry, tables, plans))
 
     def impact(self, registry: Registry, name: str) -> Impact:
         """Find who depends on a table or a column. Raises as `find_impact`."""
         require_text("name", name, "registry.impact('orders.total')")
-        readership = import_module("schemaman.api.readership")  # reading records asks for no consumers
-        found: Impact = readership.find_impact(self.workspace, registry, name)
-        return found
+        return find_impact(self.workspace, registry, name)
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry or the export of the settings; None without one."""

@@ -10,10 +10,8 @@ from datetime import datetime
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from schemaman.api.client_options import open_schema_registry, read_client_options
-from schemaman.api.local_reading import LocalReading
 from schemaman.api.reading_metrics import ReadingMetrics
 from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
@@ -21,19 +19,31 @@ from schemaman.api.unchanged_files import UnchangedFiles, summarize_unchanged
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
-from schemaman.ingest.ingest import Summary
 from schemaman.ingest.line_batches import Item, RowBatch
 from schemaman.ingest.partition_rows import PartitionRows
-from schemaman.io import files, kafka, reading_processes
+from schemaman.ingest.summary import Summary
+from schemaman.io import files, kafka_topics
 from schemaman.io.file_identity import SETTLED_NS
+from schemaman.io.file_work import PARALLEL_FROM_BYTES
 from schemaman.io.line_ranges import LineRange
 from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, FileSchemas, load_export
+from schemaman.plugins import defer
 from schemaman.registry import Registry
-from schemaman.report.views.words import format_number
+from schemaman.report.views.numbers import format_number
 from schemaman.store.offsets import Partition
 
-FoundSource = files.File | kafka.Topics
+if TYPE_CHECKING:  # what is unchanged is not read, and few sources need a client
+    from schemaman.api.client_options import open_schema_registry, read_client_options
+    from schemaman.api.local_reading import LocalReading
+    from schemaman.io.kafka import read_batches as read_kafka_batches
+else:
+    open_schema_registry = defer("schemaman.api.client_options:open_schema_registry")
+    read_client_options = defer("schemaman.api.client_options:read_client_options")
+    LocalReading = defer("schemaman.api.local_reading:LocalReading")
+    read_kafka_batches = defer("schemaman.io.kafka:read_batches")
+
+FoundSource = files.File | kafka_topics.Topics
 
 _LONGEST_PAUSE = 60.0
 """The longest pause, in seconds, between two attempts to reach an unavailable broker."""
@@ -85,7 +95,7 @@ class RecordSources:
     unread: dict[Partition, int] = field(default_factory=dict, compare=False)
     on_spark: tuple[SparkSource, ...] = ()
     jobs: int = 1
-    shared_from: int = reading_processes.PARALLEL_FROM_BYTES
+    shared_from: int = PARALLEL_FROM_BYTES
     again: bool = False
     settled_ns: int = SETTLED_NS
 
@@ -112,12 +122,12 @@ def find_sources(
     on_spark = {name: source for name in names if (source := find_spark_source(name, chosen)) is not None}
     found = tuple(source for name in names if name not in on_spark for source in _find_source(name))
     since_ms = None if since is None else _parse_time(since)
-    if since_ms is not None and (on_spark or not all(isinstance(s, kafka.Topics) for s in found)):
+    if since_ms is not None and (on_spark or not all(isinstance(s, kafka_topics.Topics) for s in found)):
         raise UsageError("--from works only with Kafka topics; files are read as a whole", hint="omit --from")
     if on_spark and chosen != "spark" and found:
         raise UsageError("a table and other sources need one engine", hint="use --engine spark for all")
     engine = "spark" if on_spark else _choose_engine(chosen, found)
-    schema_registry = open_schema_registry(workspace.settings)
+    schema_registry = open_schema_registry(workspace.settings) if workspace.settings.registry.value else None
     return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms,
         on_spark=tuple(on_spark.values()), jobs=jobs, again=again,
     )  # fmt: skip
@@ -171,7 +181,7 @@ def follow_sources(
         UsageError: a source is a file, which cannot be followed.
         CouldNotDo: as `read_sources`, in the first round; errors of the store always.
     """
-    if sources.on_spark or not all(isinstance(source, kafka.Topics) for source in sources.found):
+    if sources.on_spark or not all(isinstance(source, kafka_topics.Topics) for source in sources.found):
         raise UsageError("only Kafka topics can be followed, not files", hint="kafka://BROKERS/TOPIC")
     yield read_sources(workspace, registry, sources, watch)
     waiting = pause
@@ -203,7 +213,7 @@ def stream_sources(
         UsageError: there are other sources, another engine, or another stream's checkpoint.
         CouldNotDo: as `read_sources`, or the query failed.
     """
-    topics = [source for source in sources.found if isinstance(source, kafka.Topics)]
+    topics = [source for source in sources.found if isinstance(source, kafka_topics.Topics)]
     if sources.engine != "spark" or len(topics) != 1 or len(sources.names) != 1:
         raise UsageError(
             "a checkpoint belongs to one address of Kafka topics, which Spark reads",
@@ -224,8 +234,8 @@ def stream_sources(
 
 
 def _find_source(name: str) -> tuple[FoundSource, ...]:
-    if name.startswith(kafka.SCHEME):
-        return (kafka.find_topics(name),)
+    if name.startswith(kafka_topics.SCHEME):
+        return (kafka_topics.find_topics(name),)
     return tuple(_make_absolute(file) for file in files.find_files(name))
 
 
@@ -249,7 +259,7 @@ def _parse_time(text: str) -> int:
 
 
 def _choose_engine(chosen: str, found: Sequence[FoundSource]) -> str:
-    is_kafka = any(isinstance(source, kafka.Topics) for source in found)
+    is_kafka = any(isinstance(source, kafka_topics.Topics) for source in found)
     if chosen != "auto" or is_kafka:
         return "local" if chosen == "auto" else chosen
     on_disk = [source for source in found if isinstance(source, files.File)]
@@ -303,7 +313,7 @@ def _open_records(
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)
     known = registry.offsets(settings.stream.value)
-    records = kafka.read_batches(source, options, known, sources.since_ms, sources.unread)
+    records = read_kafka_batches(source, options, known, sources.since_ms, sources.unread)
     return _count_sizes(records, count_bytes)
 
 
@@ -357,7 +367,7 @@ def _read_group_on_spark(reading: _Reading, found: Sequence[FoundSource], schema
         watch.metrics.count_bytes(sum(file.bytes for file in on_disk))
         watch.end_source(done)
     for source in found:
-        if isinstance(source, kafka.Topics):
+        if isinstance(source, kafka_topics.Topics):
             options = read_client_options(workspace.settings.kafka_config)
             of_topics = spark.ingest_topics_on_spark(
                 workspace, source, options, registry, schemas, sources.keep_payload,

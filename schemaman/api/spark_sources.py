@@ -8,7 +8,7 @@ from schemaman.errors import BadReference, UsageError
 from schemaman.io.file_patterns import find_files
 from schemaman.io.files import STANDARD_INPUT, File
 from schemaman.io.folders import find_kind
-from schemaman.io.kafka import SCHEME
+from schemaman.io.kafka_topics import SCHEME
 
 TABLE = "table:"
 """The beginning of a SOURCE that is a table of Spark's catalogues."""

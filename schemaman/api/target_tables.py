@@ -10,13 +10,12 @@ from schemaman.errors import SchemamanError, UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.history.references import TableRef, parse
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.settings import ViewSetting
+from schemaman.migration.settings import TargetSetting, ViewSetting
 from schemaman.migration.target import TARGETS
 from schemaman.model.schema import TableId, quote_stream
 from schemaman.model.shell import quote_word
 from schemaman.registry import Registry
 from schemaman.resolve import select_version
-from schemaman.settings import TargetSetting
 
 CutHistory = tuple[TableHistory, tuple[SchemaVersion, ...]]
 """A history up to a version, and the versions after it."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.errors import SchemamanError
-from schemaman.ingest.ingest import Summary
+from schemaman.ingest.summary import Summary
 from schemaman.io.file_identity import SETTLED_NS, FileIdentity, find_earlier_size, identify_file
 from schemaman.io.files import STANDARD_INPUT, File
 from schemaman.io.remote_files import is_remote

@@ -10,15 +10,23 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 from schemaman.api.files import read_text
 from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
-from schemaman.debezium.payload import SchemaLookup
-from schemaman.history.decisions import Decisions, parse
+from schemaman.plugins import defer
 from schemaman.settings import Settings
 from schemaman.store.sql.store import SqlStore
+
+if TYPE_CHECKING:  # reading records applies no decisions, and most commands need no client for HTTP
+    from schemaman.api.client_options import open_schema_registry
+    from schemaman.debezium.payload import SchemaLookup
+    from schemaman.history.decisions import Decisions, parse
+else:
+    open_schema_registry = defer("schemaman.api.client_options:open_schema_registry")
+    Decisions = defer("schemaman.history.decisions:Decisions")
+    parse = defer("schemaman.history.decisions:parse")
 
 
 def now_ms() -> int:
@@ -64,6 +72,4 @@ class Workspace:
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry or export of the settings. Raises as the function in `client_options`."""
-        clients = import_module("schemaman.api.client_options")  # most commands need no client for HTTP
-        found: SchemaLookup | None = clients.open_schema_registry(self.settings)
-        return found
+        return open_schema_registry(self.settings)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from schemaman.debezium.ddl.event_grammar import StatementGrammar
 from schemaman.debezium.records import Order, Position
 from schemaman.model.name_adjustment import Release
 from schemaman.model.types import Type
 from schemaman.plugins import Plugins
+
+if TYPE_CHECKING:  # few events hold statements
+    from schemaman.debezium.ddl.event_grammar import StatementGrammar
 
 
 @dataclass(frozen=True, slots=True)

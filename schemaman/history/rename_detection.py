@@ -15,7 +15,7 @@ from itertools import pairwise
 from schemaman.history.column_places import match_places
 from schemaman.history.versions import Grade, RenameCandidate
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import find_longest_increasing
+from schemaman.model.increasing import find_longest_increasing
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import widens
 

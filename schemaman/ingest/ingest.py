@@ -36,14 +36,12 @@ from schemaman.ingest.chunks import (
     read_chunks,
 )
 from schemaman.ingest.line_batches import Item
+from schemaman.ingest.summary import NO_PARTITION as NO_PARTITION
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
 from schemaman.store.log import CoveredRange, Entry, RejectEntry
 from schemaman.store.offsets import GAPS, Partition, find_stray_rejects
-
-NO_PARTITION = -1
-"""Partition of a reject that is a line of a file: its topic is the file, its offset the line."""
 
 
 def ingest(

@@ -11,6 +11,8 @@ from schemaman.model.schema import TableId
 from schemaman.store.log import RenumberingEntry
 
 SHOWN_REJECTS = 5
+NO_PARTITION = -1
+"""Partition of a reject that is a line of a file: its topic is the file, its offset the line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from schemaman.debezium.converters.avro_references import inline_references
 from schemaman.debezium.converters.registered import mark_text
 from schemaman.debezium.observation import AMBIGUOUS_FORM, UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
-from schemaman.errors import UnreadableInput
+from schemaman.errors import UnreadableInput, UsageError
 from schemaman.io.http_client import OPTIONS, open_http_client
 from schemaman.io.registry_client import RegistryClient
 
@@ -37,6 +37,10 @@ class Apicurio(RegistryClient):
         if kind != "AVRO":
             return mark_text(kind, text, path)
         return inline_references(text, self._collect_texts(path, ()))
+
+    def fetch_subject(self, name: str, version: int | None = None) -> str:
+        """Always raises UsageError: this API has no subjects."""
+        raise UsageError("Apicurio's own REST API has no subjects", hint="use its address …/apis/ccompat/v7")
 
     def _path(self, id: SchemaId) -> str:
         if isinstance(id, int):

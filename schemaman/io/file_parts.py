@@ -23,21 +23,16 @@ from schemaman.ingest.chunks import (
 )
 from schemaman.ingest.line_batches import Item
 from schemaman.ingest.line_forms import LineForms
+from schemaman.io.file_work import is_divisible
 from schemaman.io.files import (
-    STANDARD_INPUT,
     File,
     has_record_columns,
     measure_row_groups,
-    measure_unpacked,
     read_batches,
     read_row_groups,
 )
 from schemaman.io.line_ranges import RANGE_BYTES, LineRange, split_into_ranges
-from schemaman.io.remote_files import is_remote
 from schemaman.io.schema_registry import FileSchemas
-
-_WORK_OF_COMPRESSED = 8
-"""The bytes of plain lines that are read in the time of one byte of a compressed file, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +78,6 @@ class PartReading:
     forms: Forms
     size: int = CHUNK
     part_bytes: int = RANGE_BYTES
-
-
-def is_shareable(file: File) -> bool:
-    """Returns whether another process can read a file as this one does: it lies on a disk."""
-    return file.path != STANDARD_INPUT and not is_remote(file.path)
-
-
-def is_divisible(file: File) -> bool:
-    """Returns whether a file may have several parts.
-
-    Nothing tells where the lines of a compressed file begin before all in front of them is unpacked.
-    """
-    if file.kind == "lines":
-        return not file.packing and (file.place is None or file.place.keys is None)
-    return file.kind == "parquet"
-
-
-def measure_work(file: File) -> int:
-    """Measures the work of reading a file, in bytes of plain lines, about."""
-    if file.kind == "lines" and not file.packing:
-        return file.bytes
-    return max(file.bytes * _WORK_OF_COMPRESSED, measure_unpacked(file))
 
 
 def divide_files(files: Iterable[File], reading: PartReading) -> Iterator[ReadingTask]:

@@ -19,9 +19,8 @@ from glob import glob, has_magic
 from itertools import accumulate, islice
 from os import SEEK_END
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO
 
-from schemaman.debezium.converters.avro_container import encode_body
 from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
@@ -54,7 +53,12 @@ from schemaman.io.sink_files import (
     read_avro_bodies,
     read_raw_records,
 )
-from schemaman.plugins import install_hint
+from schemaman.plugins import defer, install_hint
+
+if TYPE_CHECKING:  # most files are not of Avro
+    from schemaman.debezium.converters.avro_container import encode_body
+else:
+    encode_body = defer("schemaman.debezium.converters.avro_container:encode_body")
 
 STANDARD_INPUT = "-"
 SPARK_FROM_BYTES = 8 * 2**30

@@ -6,7 +6,6 @@ of its offsets.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,18 +14,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from schemaman.debezium.records import Record
-from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
+from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput, UsageError
 from schemaman.ingest.line_batches import RowBatch
 from schemaman.io.kafka_rows import make_record, split_into_batches
+from schemaman.io.kafka_topics import SCHEME as SCHEME
+from schemaman.io.kafka_topics import Topics as Topics
+from schemaman.io.kafka_topics import find_topics as find_topics
 from schemaman.plugins import install_hint
 from schemaman.store.offsets import Partition, Ranges, find_missing
 from schemaman.store.urls import is_secret
 
-SCHEME = "kafka://"
-_TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")
-"""Source: Kafka, org.apache.kafka.common.internals.Topic: legal characters and maximum length."""
-
-_LAST_PORT = 65_535
 _OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
 """Internal topics of brokers and registries; patterns do not match them.
 Source: org.apache.kafka.common.internals.Topic; Confluent Schema Registry `kafkastore.topic`."""
@@ -75,17 +72,6 @@ _FATAL = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHOR
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
-    """A Kafka SOURCE: the bootstrap brokers, and topics by name or by a pattern with `*`."""
-
-    brokers: str
-    topics: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{SCHEME}{self.brokers}/{','.join(self.topics)}"
-
-
-@dataclass(frozen=True, slots=True)
 class Span:
     """A piece of a partition to read: offsets from `start` to `end`, without `end`."""
 
@@ -93,42 +79,6 @@ class Span:
     partition: int
     start: int
     end: int
-
-
-def find_topics(source: str) -> Topics:
-    """Finds the topics of `kafka://HOST:PORT[,HOST:PORT…]/TOPIC[,TOPIC…]` ; `*` matches any characters.
-
-    Raises:
-        BadReference: the address is malformed.
-    """
-    brokers, slash, rest = source.removeprefix(SCHEME).partition("/")
-    if "@" in brokers:
-        raise BadReference(
-            "kafka://: an address must not contain a user or a password", hint="use --kafka-config FILE"
-        )
-    if "?" in rest:
-        raise BadReference(
-            f"{SCHEME}{brokers}: an address has no options", hint="use --kafka-config NAME=VALUE or FILE"
-        )
-    topics = tuple(topic.strip() for topic in rest.split(",") if topic.strip())
-    if not brokers or not slash or not topics:
-        raise BadReference(
-            f"{source}: the broker or the topic is missing", hint="kafka://HOST:PORT/TOPIC[,TOPIC…|*]"
-        )
-    for broker in brokers.split(","):
-        port = broker.rpartition(":")[2]
-        if port.isdecimal() and ":" in broker and not 0 < int(port) <= _LAST_PORT:
-            raise BadReference(
-                f"{source}: {port} is not a port",
-                hint=f"ports are 1 to {_LAST_PORT}; Kafka's default is 9092",
-            )
-    for topic in topics:
-        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-            raise BadReference(
-                f"{source}: {topic!r} is not a valid topic name",
-                hint="use letters, digits, dots, dashes and underscores; * matches any of them",
-            )
-    return Topics(brokers, topics)
 
 
 def read_records(

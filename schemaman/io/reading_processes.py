@@ -5,7 +5,6 @@ Law: the chunks of a file are those that one process reads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -19,33 +18,11 @@ from schemaman.io.file_parts import (
     ReadingTask,
     ReadPart,
     divide_files,
-    is_divisible,
-    is_shareable,
-    measure_work,
     merge_read_parts,
     read_part,
 )
 from schemaman.io.files import File
 from schemaman.io.worker_streams import stream_tasks
-
-PARALLEL_FROM_BYTES = 768 * 2**20
-"""The size of plain lines from which several processes read: a smaller one is read in about a second."""
-
-
-def count_cores() -> int:
-    """Counts the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def is_worth_sharing(files: Sequence[File], shared_from: int) -> bool:
-    """Returns whether several processes read files faster: they have parts, and enough work.
-
-    `shared_from` is the work in bytes of plain lines.
-    """
-    if not files or not all(map(is_shareable, files)):
-        return False
-    has_parts = len(files) > 1 or is_divisible(files[0])
-    return has_parts and sum(map(measure_work, files)) >= shared_from
 
 
 def read_files_in_processes(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from schemaman.debezium.converters.avro_references import inline_references
@@ -16,8 +17,14 @@ from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, UnknownName, UnreadableInput
-from schemaman.io.apicurio import Apicurio
-from schemaman.io.confluent import Confluent
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:  # a client for HTTP is loaded when the user names its registry
+    from schemaman.io.apicurio import Apicurio
+    from schemaman.io.confluent import Confluent
+else:
+    Apicurio = defer("schemaman.io.apicurio:Apicurio")
+    Confluent = defer("schemaman.io.confluent:Confluent")
 
 _APICURIO = re.compile(r"/apis/registry/v[23]$")
 
@@ -67,7 +74,7 @@ class FileSchemas:
 
 
 NO_REGISTRY = NoRegistry()
-AnyRegistry = RegistryExport | Confluent | Apicurio
+AnyRegistry: TypeAlias = "RegistryExport | Confluent | Apicurio"
 
 
 def is_url(where: str) -> bool:

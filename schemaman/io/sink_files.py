@@ -11,14 +11,19 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 from uuid import UUID
 
-from schemaman.debezium.converters.avro_container import read_container
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers, SchemaId
 from schemaman.errors import UnreadableInput
 from schemaman.io.remote_files import open_binary
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:  # most files are not of Avro
+    from schemaman.debezium.converters.avro_container import read_container
+else:
+    read_container = defer("schemaman.debezium.converters.avro_container:read_container")
 
 NoteSchema = Callable[[SchemaId, str], None]
 """Is called with the id and the text of each schema that stands in a file."""

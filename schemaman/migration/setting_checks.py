@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from string import Formatter
 
 from schemaman.errors import BadConfiguration, UsageError
-from schemaman.migration.policy import KINDS, LEVELS, Policy, suggest_word
-from schemaman.migration.settings import PLACEHOLDERS, TargetSetting, require_view
+from schemaman.migration.policy import (
+    ANY,
+    KINDS,
+    LEVELS,
+    Policy,
+    PolicyRule,
+    ProjectionRule,
+    suggest_word,
+)
+from schemaman.migration.settings import PLACEHOLDERS, TARGET_KEYS, TargetSetting, require_view
 from schemaman.migration.target import TARGETS
 
 
@@ -72,3 +80,20 @@ def _require_address(target: TargetSetting, example: str) -> None:
             raise BadConfiguration(
                 f"target {target.name} has the unknown placeholder {placeholder}", hint=hint
             )
+
+
+def is_target_key(key: str) -> bool:
+    """Whether a `[[target]]` may contain the key."""
+    return key in TARGET_KEYS
+
+
+def require_known_targets(
+    rules: Iterable[PolicyRule | ProjectionRule], targets: Iterable[TargetSetting]
+) -> None:
+    """Raises `BadConfiguration` if a rule names a target that is neither among the targets nor a format."""
+    named = {word: rule.origin for rule in rules for word in rule.targets if word != ANY}
+    known = (*(target.name for target in targets), *TARGETS.names()) if named else ()
+    for word, origin in sorted(named.items()):
+        if word not in known:
+            hint = suggest_word(word, known) or f"targets are: {', '.join(known)}"
+            raise BadConfiguration(f"{origin} names the unknown target {word!r}", hint=hint)

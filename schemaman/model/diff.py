@@ -9,11 +9,11 @@ drops, renames (all at once, by old names), moves, additions, then attributes by
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
+from schemaman.model.increasing import find_longest_increasing
 from schemaman.model.schema import Column, Path, Scalar, TableSchema
 from schemaman.model.types import Array, Field, Map, Struct, Type
 
@@ -223,24 +223,6 @@ def _find_moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
             moves.append(MoveColumn((*parent, name), before))
         before = name
     return moves
-
-
-def find_longest_increasing(values: list[int]) -> set[int]:
-    """Find the elements of a longest increasing subsequence, by patience sorting."""
-    tops: list[int] = []
-    piles: list[tuple[int, int]] = []
-    for value in values:
-        pile = bisect_left(tops, value)
-        tops[pile : pile + 1] = [value]
-        piles.append((pile, value))
-    if len(tops) == len(values):
-        return set(values)
-    wanted, kept, least = len(tops) - 1, set[int](), None
-    for pile, value in reversed(piles):
-        if pile == wanted and (least is None or value < least):
-            kept.add(value)
-            wanted, least = wanted - 1, value
-    return kept
 
 
 def _compare_attributes(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from schemaman.plugins import find_version as find_release
+from schemaman import __version__
 from schemaman.server import answers
 from schemaman.server.association_endpoints import ASSOCIATION_ENDPOINTS, read_filter
 from schemaman.server.calls import NO_CONTENT, Call, Endpoint, RawText
@@ -375,7 +375,7 @@ def show_cluster(_: Call) -> object:
 
 def show_release(_: Call) -> object:
     """Show the release of the server."""
-    return {"version": find_release(), "commitId": ""}
+    return {"version": __version__, "commitId": ""}
 
 
 def show_deployment(_: Call) -> object:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from schemaman import __version__
 from schemaman.compat.avro.levels import LEVEL_NAMES
-from schemaman.plugins import find_version as find_release
 from schemaman.server import association_endpoints as a
 from schemaman.server import endpoints as e
 from schemaman.server import table_endpoints as t
@@ -365,7 +365,7 @@ def build_document(endpoints: Sequence[Endpoint]) -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "schemaman schema registry",
-            "version": find_release(),
+            "version": __version__,
             "description": "The REST API of Confluent Schema Registry, and /schemaman/v1. "
             "A path may begin with /contexts/{context}.",
         },

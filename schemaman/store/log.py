@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from schemaman.debezium.observation import Note, Observation, Reject
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.store.ranges import CoveredRange as CoveredRange
-from schemaman.store.summary_json import StoredSummary
+
+if TYPE_CHECKING:  # what reads no summaries
+    from schemaman.store.summary_json import StoredSummary
 
 StepState = Literal["intent", "done", "skipped", "failed"]
 RunState = Literal["started", "claimed", "finished", "drifted", "settled", "waiting", "ready"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+POSTGRESQL_SCHEMES = ("postgresql", "postgres")
+
 _PASSWORD = re.compile(r"(//[^:/@\s]*:|^[^:/@\s]*:(?!//)).*@", re.DOTALL)
 """The password in an address, or in a malformed one: after the user, up to the last @."""
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.support.checkout import ROOT
 
 HEAVY = (
     "sqlalchemy",
@@ -45,6 +48,41 @@ def test_help_of_a_command_loads_no_engine(verb: str) -> None:
     if verb == "ingest":
         judging = ("gate", "counterexample", "avro.resolution", "rules")
         assert loaded.isdisjoint(["http.server", *(f"schemaman.compat.{name}" for name in judging)])
+
+
+def is_loaded(loaded: set[str], package: str) -> bool:
+    return any(f"{name}.".startswith(f"{package}.") for name in loaded)
+
+
+RECORDING = ROOT / "fixtures" / "captures" / "postgres" / "shop-crash"
+NOT_READ = (
+    "schemaman.api.checking", "schemaman.api.client_options", "schemaman.api.planning",
+    "schemaman.compat.judge", "schemaman.compat.impact", "schemaman.compat.consumers",
+    "schemaman.debezium.ddl.migrations", "schemaman.digests", "schemaman.history.decisions",
+    "schemaman.history.references", "schemaman.io.file_parts", "schemaman.io.kafka",
+    "schemaman.io.http_client", "schemaman.languages", "schemaman.migration", "schemaman.model.diff",
+    "schemaman.resolve", "schemaman.store.sql.postgresql", "schemaman.store.subjects", "schemaman.subjects",
+    "fastavro", "sqlglot", "jinja2", "multiprocessing", "tomllib", "httpx2", "confluent_kafka",
+)  # fmt: skip
+"""What `ingest` of a file of JSON has no use for."""
+READ = (
+    "msgspec", "schemaman.api.local_reading", "schemaman.debezium.decode", "schemaman.history.fold.fold",
+    "schemaman.history.step_facts", "schemaman.ingest.ingest", "schemaman.ingest.chunks",
+    "schemaman.store.summary_json",
+)  # fmt: skip
+"""What only new records need."""
+
+
+def test_an_ingest_loads_what_it_uses(tmp_path: Path) -> None:
+    arguments = ["ingest", str(RECORDING), "--store", f"sqlite:///{tmp_path / 'store.db'}"]
+    first, again = (modules_after(ENTRY.format(arguments=arguments)) for _ in range(2))
+    assert [name for name in NOT_READ if is_loaded(first | again, name)] == []
+    assert [name for name in READ if not is_loaded(first, name) or is_loaded(again, name)] == []
+
+
+def test_the_version_loads_no_metadata_and_no_values() -> None:
+    loaded = modules_after(ENTRY.format(arguments=["--version"]))
+    assert loaded.isdisjoint(["importlib.metadata", "dataclasses", "schemaman.settings"])
 
 
 def test_a_check_of_tables_loads_no_planner_and_no_parser() -> None:

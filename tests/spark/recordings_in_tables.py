@@ -12,8 +12,8 @@ from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions
 from schemaman.io.schema_registry import AnyRegistry
 from schemaman.migration.policy import Level, Policy, PolicyRule
+from schemaman.migration.settings import TargetSetting
 from schemaman.migration.target import TARGETS
-from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.record_columns import RAW
 from schemaman.spark.streaming.batch_report import BatchReport

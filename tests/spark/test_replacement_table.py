@@ -10,9 +10,9 @@ from schemaman.debezium.records import Record
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.policy import Policy
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS
-from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore

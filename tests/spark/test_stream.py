@@ -14,9 +14,9 @@ from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.policy import Policy, ProjectionRule
 from schemaman.migration.properties.names import STORE_PROPERTY
 from schemaman.migration.row_columns import DELETED
+from schemaman.migration.settings import TargetSetting
 from schemaman.migration.target import TARGETS
 from schemaman.registry import Registry
-from schemaman.settings import TargetSetting
 from schemaman.spark.streaming import lake_progress as asking
 from schemaman.spark.streaming.decoded import DecodedBatch, decode_batch
 from schemaman.spark.streaming.micro_batch import record_batch

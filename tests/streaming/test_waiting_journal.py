@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.settings import TargetSetting
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.settings import TargetSetting
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
 from schemaman.spark.streaming.row_staging import OTHER_ROW

@@ -27,10 +27,10 @@ from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     ORDER,
 )
+from schemaman.migration.settings import TargetSetting
 from schemaman.migration.successor import list_successors
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.settings import TargetSetting
 from schemaman.sink.ended_incarnations import (
     EndedRows,
     list_ended_rows,

@@ -7,12 +7,24 @@ whose artifacts of type `KCONNECT` are the schemas of Kafka's JsonConverter.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from schemaman.debezium.converters import avro, json_schema
+from schemaman.debezium.converters import json_schema
 from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.wire_format import Framing
 from schemaman.errors import UnreadableInput
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:  # records of JSON need no Avro
+    from schemaman.debezium.converters.avro import decode_body as decode_avro
+    from schemaman.debezium.converters.avro import decode_json as decode_avro_json
+    from schemaman.debezium.converters.avro import reduce_schema
+    from schemaman.debezium.converters.avro import to_connect as avro_to_connect
+else:
+    decode_avro = defer("schemaman.debezium.converters.avro:decode_body")
+    decode_avro_json = defer("schemaman.debezium.converters.avro:decode_json")
+    reduce_schema = defer("schemaman.debezium.converters.avro:reduce_schema")
+    avro_to_connect = defer("schemaman.debezium.converters.avro:to_connect")
 
 Node = dict[str, Any]
 
@@ -67,7 +79,7 @@ def to_connect(text: str) -> Node:
         if not isinstance(node, dict):
             raise UnreadableInput("the Connect schema is no object")
         return node
-    return avro.to_connect(text)
+    return avro_to_connect(text)
 
 
 def decode_body(text: str, data: bytes, framing: Framing) -> Any:
@@ -83,9 +95,9 @@ def decode_body(text: str, data: bytes, framing: Framing) -> Any:
             raise UnreadableInput(f"the body of schema {framing.schema} is {fault}") from None
     schema = _cache_reader_schema(text)
     if framing.json:
-        return avro.decode_json(schema, data[framing.start :])
+        return decode_avro_json(schema, data[framing.start :])
     try:
-        return avro.decode_body(schema, data, framing.start)
+        return decode_avro(schema, data, framing.start)
     except UnreadableInput as fault:
         hint = "; if the id is Apicurio's, set --format-value" if framing.likely else ""
         raise UnreadableInput(f"{fault.message}{hint}") from None
@@ -93,4 +105,4 @@ def decode_body(text: str, data: bytes, framing: Framing) -> Any:
 
 @lru_cache(maxsize=4096)
 def _cache_reader_schema(text: str) -> str:
-    return avro.reduce_schema(text)
+    return reduce_schema(text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from schemaman.debezium.observation import Reject
-from schemaman.ingest.ingest import NO_PARTITION, Summary
+from schemaman.ingest.summary import NO_PARTITION, Summary
 from schemaman.report.document import Block, FactsBlock, Grid, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import ingest as documents
-from schemaman.report.views import words
+from schemaman.report.views import numbers
 from schemaman.store.log import VersionMove
 
 _SKIPPED_NAMES = {
@@ -24,41 +24,33 @@ def build_ingest_report(
     done: Summary, *, stream: str, engine: str, sources: Sequence[str], tables: Mapping[str, int]
 ) -> Report:
     """Build the report of `ingest`; `tables` maps each table of the records to its number of versions."""
-    skipped = ", ".join(words.format_count(n, _SKIPPED_NAMES.get(kind, kind)) for kind, n in done.skipped)
-    rows: list[tuple[str, Inline]] = [
-        (
-            "read",
-            (
-                Text(
-                    f"{words.format_count(done.read, 'record')}, {words.format_number(done.new)} of them new"
-                ),
-            ),
-        ),
-    ]
+    skipped = ", ".join(numbers.format_count(n, _SKIPPED_NAMES.get(kind, kind)) for kind, n in done.skipped)
+    read = f"{numbers.format_count(done.read, 'record')}, {numbers.format_number(done.new)} of them new"
+    rows: list[tuple[str, Inline]] = [("read", (Text(read),))]
     if done.unchanged_files:
-        files = words.format_count(done.unchanged_files, "file")
-        since = words.format_time(done.unchanged_since_ms)
+        files = numbers.format_count(done.unchanged_files, "file")
+        since = numbers.format_time(done.unchanged_since_ms)
         rows.append(("unchanged", (Text(f"{files} since {since}: not read again, their records are known"),)))
     if skipped:
         rows.append(("skipped", (Text(f"{skipped}: no facts about a table"),)))
     if done.rejects:
         rows.append(
-            ("rejected", (Text(f"{words.format_count(done.rejects, 'record')} not decoded", "danger"),))
+            ("rejected", (Text(f"{numbers.format_count(done.rejects, 'record')} not decoded", "danger"),))
         )
     if done.notes:
-        noted = f"{words.format_count(done.notes, 'note')} about records: schemaman rejects"
+        noted = f"{numbers.format_count(done.notes, 'note')} about records: schemaman rejects"
         rows.append(("notes", (Text(noted, "note"),)))
     blocks: list[Block] = [FactsBlock(tuple(rows))]
     blocks += [Notice("reject", "danger", _format_record(r), r.reason) for r in done.first_rejects]
     for shift in done.shifts:
         moves = ", ".join(_describe_shift(one) for one in shift.moves[:_SHOWN_SHIFTS])
         more = len(shift.moves) - _SHOWN_SHIFTS
-        moves += f" and {words.format_count(more, 'more version')}" if more > 0 else ""
+        moves += f" and {numbers.format_count(more, 'more version')}" if more > 0 else ""
         blocks.append(Notice("renumbered", "note", str(shift.table), f"{moves}; ids do not change"))
     if tables:
         lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
         caption = (
-            f"{words.format_count(len(lines), 'table')} with records in stream {stream}, engine {engine}"
+            f"{numbers.format_count(len(lines), 'table')} with records in stream {stream}, engine {engine}"
         )
         blocks.append(Grid(caption, ("table", "versions"), lines))
     elif not done.new:

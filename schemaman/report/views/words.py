@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from schemaman.compat.verdicts import Severity
@@ -28,22 +27,19 @@ from schemaman.model.diff import (
 )
 from schemaman.model.schema import Column, Path, Scalar
 from schemaman.report.document import Inline, Text, Tone
+from schemaman.report.views.numbers import format_count as format_count
+from schemaman.report.views.numbers import format_number as format_number
+from schemaman.report.views.numbers import format_time as format_time
 
 SEVERITY_TONES: dict[Severity, Tone] = {"break": "break", "danger": "danger", "note": "note", "off": "muted"}
 STATUS_TONES: dict[Status, Tone] = {
     "confirmed": "good", "provisional": "note", "phantom": "danger", "declared": "note", "inferred": "note",
 }  # fmt: skip
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def name_connector(connector: str) -> str:
     """The product's own spelling of a connector's name."""
     return find_connector(connector).title or connector
-
-
-def format_count(number: int, one: str, many: str = "") -> str:
-    """`1 table`, `2 tables`, `1 200 records`."""
-    return f"{format_number(number)} {one if number == 1 else many or one + 's'}"
 
 
 def describe_end(history: TableHistory | TableSummary) -> str:
@@ -52,11 +48,6 @@ def describe_end(history: TableHistory | TableSummary) -> str:
     if end is None:
         return ""
     return f"{end.kind} to {end.other}" if end.kind == "renamed" and end.other else end.kind
-
-
-def format_number(number: int) -> str:
-    """Format a whole number with separated thousands."""
-    return f"{number:,}".replace(",", "\u202f")
 
 
 def describe_change(found: Change) -> Inline:
@@ -145,17 +136,6 @@ def format_position(found: Position) -> str:
             return f"binlog {file}:{offset}"
         case _:
             return f"{found.kind.upper()} {found.value}"
-
-
-def format_time(epoch_ms: int | None) -> str:
-    """Format a time as RFC 3339 in UTC; `time unknown` if the source gives none."""
-    if epoch_ms is None:
-        return "time unknown"
-    try:
-        at = _EPOCH + timedelta(milliseconds=epoch_ms)
-    except OverflowError:
-        return f"epoch ms {epoch_ms}"
-    return at.strftime("%Y-%m-%d %H:%M:%S") + (f".{epoch_ms % 1000:03d}" if epoch_ms % 1000 else "") + " UTC"
 
 
 def format_coordinates(found: Coordinates) -> str:

@@ -30,11 +30,10 @@ from schemaman.migration.apply.lease import TURN_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.setting_checks import require_policy, require_targets
-from schemaman.migration.settings import list_target_projections, refuse_shared_tables
+from schemaman.migration.settings import TargetSetting, list_target_projections, refuse_shared_tables
 from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
-from schemaman.settings import TargetSetting
 from schemaman.sink.ended_incarnations import (
     EndedRows,
     list_ended_rows,

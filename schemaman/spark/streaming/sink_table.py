@@ -8,10 +8,10 @@ from schemaman.history.decisions import Decisions, Rename, apply_decisions
 from schemaman.history.open_renames import treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
+from schemaman.migration.settings import TargetSetting
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.schema import TableId
-from schemaman.settings import TargetSetting
 from schemaman.sink.row_mapping import RowMap, map_columns
 from schemaman.sink.row_places import RowPlace
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -28,8 +28,8 @@ from schemaman.errors import Conflict, StoreUnavailable
 from schemaman.history.epochs import UNDECIDED, ConnectorSettingsShown
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
+from schemaman.plugins import defer
 from schemaman.store import entry_json as codec
-from schemaman.store import summary_json as summary_codec
 from schemaman.store.checkpoint_json import StoredCheckpoint
 from schemaman.store.derived import Fold, find_settings_shown
 from schemaman.store.folding import continue_history, fold, fold_with_checkpoint
@@ -58,7 +58,14 @@ from schemaman.store.sql.tables import (
     parse_table_key,
     split_batches,
 )
-from schemaman.store.summary_json import StoredSummary
+
+if TYPE_CHECKING:  # a reading without new records reads no summaries
+    from schemaman.store.summary_json import StoredSummary
+    from schemaman.store.summary_json import from_text as read_summary
+    from schemaman.store.summary_json import to_text as write_summary
+else:
+    read_summary = defer("schemaman.store.summary_json:from_text")
+    write_summary = defer("schemaman.store.summary_json:to_text")
 
 TABLES_AT_ONCE = 100
 """The number of tables that are folded at once: all their observations are in memory together."""
@@ -87,7 +94,7 @@ class StoredHistories:
         query = select(SUMMARY.c.body)
         here = [query] if tables is None else _select_tables(query, tables)
         bodies = (body for one in here for body in connection.scalars(one))
-        found = (summary_codec.from_text(body, self.where) for body in bodies)
+        found = (read_summary(body, self.where) for body in bodies)
         return tuple(sorted(found, key=lambda stored: stored.summary.table))
 
     def read_histories(
@@ -441,7 +448,7 @@ def _has_fault(body: _rows.StoredBody | None, folded: TableHistory | None) -> bo
 
 
 def _make_summary(folded: TableHistory | None) -> str | None:
-    return None if folded is None else summary_codec.to_text(folded)
+    return None if folded is None else write_summary(folded)
 
 
 def _read_summary_texts(connection: Connection, tables: Iterable[TableId]) -> dict[str, object]:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from schemaman.plugins import defer
 from schemaman.store.sql.quick_statements import QuickStatement
-from schemaman.store.sql.subject_order import SubjectOrder, read_order
 from schemaman.store.sql.tables import META
-from schemaman.store.subjects import Association, SubjectFilter, SubjectName
+
+if TYPE_CHECKING:  # each store makes an empty `KeptSubjects`
+    from schemaman.store.sql.subject_order import SubjectOrder, read_order
+    from schemaman.store.subjects import Association, SubjectFilter, SubjectName
+else:
+    read_order = defer("schemaman.store.sql.subject_order:read_order")
 
 _DEEP = 500
 """The offset from which on an order is worth its reading; the rows before a smaller one are read quickly."""
@@ -25,7 +31,7 @@ _SET_REVISION = QuickStatement(
     update(META).where(META.c.name == bindparam("wanted")).values(value=bindparam("revision"))
 )
 
-Bound = Sequence[tuple[SubjectName, Association]]
+Bound: TypeAlias = "Sequence[tuple[SubjectName, Association]]"
 
 
 def change_revision(connection: Connection) -> None:

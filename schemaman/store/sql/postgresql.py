@@ -41,7 +41,6 @@ from schemaman.store.sql.subject_tables import restrict_live_versions
 from schemaman.store.sql.subjects import AppendRegistrations
 from schemaman.store.sql.tables import BY_HASH, META, METADATA, RESTORE
 
-SCHEMES = ("postgresql", "postgres")
 """Both begin an address. Source: postgresql.org/docs/current/libpq-connect.html, "Connection URIs"."""
 
 SCHEMA = "schemaman"

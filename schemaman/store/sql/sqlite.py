@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect
@@ -21,12 +21,17 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from schemaman.errors import StoreUnavailable, UsageError
+from schemaman.plugins import defer
 from schemaman.store.sql.kept_connections import KeptConnections
 from schemaman.store.sql.kept_subjects import KeptSubjects
 from schemaman.store.sql.quick_statements import run_text
-from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
 from schemaman.store.sql.tables import META, RESTORE
 from schemaman.store.urls import has_password, without_password
+
+if TYPE_CHECKING:  # few commands read subjects
+    from schemaman.store.sql.subjects import AppendRegistrations, SqlSubjectRows
+else:
+    SqlSubjectRows = defer("schemaman.store.sql.subjects:SqlSubjectRows")
 
 APPLICATION_ID = 0x73636D61
 """The letters `scma` in the header of every store. Source: sqlite.org/fileformat2.html §1.3, offset 68."""

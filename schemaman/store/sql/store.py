@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,6 +21,7 @@ from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict, SchemamanError, StoreUnavailable
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
+from schemaman.plugins import defer
 from schemaman.store import entry_json as codec
 from schemaman.store.derived import Clock, Fold, make_not_empty_error, wall_clock
 from schemaman.store.file_proofs import FileProof
@@ -31,14 +32,11 @@ from schemaman.store.observation_cache import ObservationCache
 from schemaman.store.sql import file_proofs as _file_proofs
 from schemaman.store.sql import leases as _leases
 from schemaman.store.sql import names as _names
-from schemaman.store.sql import postgresql as _postgresql
-from schemaman.store.sql.database import Database
 from schemaman.store.sql.group_commit import GroupCommit
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
 from schemaman.store.sql.kept_subjects import KeptSubjects, change_revision, read_revision
 from schemaman.store.sql.quick_statements import QuickStatement
 from schemaman.store.sql.sqlite import SqliteFile
-from schemaman.store.sql.subject_faults import find_subject_faults
 from schemaman.store.sql.tables import (
     COVERED,
     LAYOUT,
@@ -57,8 +55,17 @@ from schemaman.store.sql.tables import (
 )
 from schemaman.store.sql.upgrades import read_layout, refuse_layout, upgrade_store
 from schemaman.store.sql.verify import find_chain_faults, require_sound_end
-from schemaman.store.subjects import SubjectRows
-from schemaman.store.summary_json import StoredSummary
+from schemaman.store.urls import POSTGRESQL_SCHEMES
+
+if TYPE_CHECKING:  # few stores are on a server, and few commands read subjects
+    from schemaman.store.sql.database import Database
+    from schemaman.store.sql.postgresql import open_schema
+    from schemaman.store.sql.subject_faults import find_subject_faults
+    from schemaman.store.subjects import SubjectRows
+    from schemaman.store.summary_json import StoredSummary
+else:
+    open_schema = defer("schemaman.store.sql.postgresql:open_schema")
+    find_subject_faults = defer("schemaman.store.sql.subject_faults:find_subject_faults")
 
 _PAGE = 1000
 _ADD_ENTRY = QuickStatement(insert(LOG))
@@ -108,8 +115,8 @@ class SqlStore:
             UsageError: the URL is not that of a store.
             EngineUnavailable: the driver of PostgreSQL is not installed.
         """
-        if url.partition("://")[0] in _postgresql.SCHEMES:
-            database: Database = _postgresql.open_schema(url, busy_ms)
+        if url.partition("://")[0] in POSTGRESQL_SCHEMES:
+            database: Database = open_schema(url, busy_ms)
         else:
             database = SqliteFile.open_file(url, create, busy_ms)
         store = cls(database, clock, fold)

@@ -170,8 +170,10 @@ structure and identifiers.
 ALIASES: Mapping[str, str] = {"postgres": "postgresql", "tsql": "sqlserver"}
 """Other words for a connector's SQL."""
 
-SQL_NAMES = (*GRAMMARS, *ALIASES)
-"""The words that name a grammar."""
+
+def list_sql_names() -> tuple[str, ...]:
+    """List the words that name a grammar."""
+    return (*GRAMMARS, *ALIASES)
 
 
 def find_grammar(word: str) -> SqlGrammar | None:

@@ -1,0 +1,53 @@
+"""How much work it is to read files, and whether several processes can share it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from schemaman.io.files import STANDARD_INPUT, File, measure_unpacked
+from schemaman.io.remote_files import is_remote
+
+PARALLEL_FROM_BYTES = 768 * 2**20
+"""The size of plain lines from which several processes read: a smaller one is read in about a second."""
+
+_WORK_OF_COMPRESSED = 8
+"""The bytes of plain lines that are read in the time of one byte of a compressed file, about."""
+
+
+def count_cores() -> int:
+    """Counts the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_worth_sharing(files: Sequence[File], shared_from: int) -> bool:
+    """Returns whether several processes read files faster: they have parts, and enough work.
+
+    `shared_from` is the work in bytes of plain lines.
+    """
+    if not files or not all(map(is_shareable, files)):
+        return False
+    has_parts = len(files) > 1 or is_divisible(files[0])
+    return has_parts and sum(map(measure_work, files)) >= shared_from
+
+
+def is_shareable(file: File) -> bool:
+    """Returns whether another process can read a file as this one does: it lies on a disk."""
+    return file.path != STANDARD_INPUT and not is_remote(file.path)
+
+
+def is_divisible(file: File) -> bool:
+    """Returns whether a file may have several parts.
+
+    Nothing tells where the lines of a compressed file begin before all in front of them is unpacked.
+    """
+    if file.kind == "lines":
+        return not file.packing and (file.place is None or file.place.keys is None)
+    return file.kind == "parquet"
+
+
+def measure_work(file: File) -> int:
+    """Measures the work of reading a file, in bytes of plain lines, about."""
+    if file.kind == "lines" and not file.packing:
+        return file.bytes
+    return max(file.bytes * _WORK_OF_COMPRESSED, measure_unpacked(file))
