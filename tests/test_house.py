@@ -452,6 +452,7 @@ OTHER_WORDS = {
     "schemaman/compat/consumers.py": "the SQL of consumers, as people name it",
     "schemaman/compat/impact/texts.py": "the adapters of dbt",
     "schemaman/debezium/ddl/migrations/grammar.py": "the SQL of migrations, as people and Liquibase name it",
+    "schemaman/store/sql/postgresql.py": "the name of SQLAlchemy's dialect",
     "schemaman/store/urls.py": "the addresses of stores",
 }
 """Modules in which a word that is also the name of a connector means something else."""
