@@ -23,12 +23,14 @@ class RowsToWrite:
     """The rows for which a table is migrated.
 
     `versions` are theirs. `unfit` are ids of columns with values that only a column of texts
-    beside them holds. `holds_key`: other rows with the table's present key may wait.
+    beside them holds. `holds_key`: other rows with the table's present key may wait. `is_quiet`: no record of
+    their source came with the batch, so that they have waited.
     """
 
     versions: frozenset[int] = frozenset()
     unfit: frozenset[int] = frozenset()
     holds_key: bool = False
+    is_quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
