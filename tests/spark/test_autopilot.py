@@ -260,6 +260,26 @@ def test_newer_rows_do_not_wait_behind_one_of_the_table_before(spark: SparkSessi
     assert spark.table("ice.behind.shelves__2").count() > 0
 
 
+def test_a_row_of_a_key_that_nothing_confirms_waits_for_one_batch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    reports: list[BatchReport] = []
+    other = [r for r in recorded("postgres/shop-crash") if r.topic.endswith("shelves")][:1]
+    records = [*(told(n, {"id": n, "n": n}) for n in range(2)), keyless(5, {"id": 5, "n": 5})]
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        sink = sm.spark.LakeSink(
+            registry,
+            [sm.TargetSetting("lake", "iceberg", ("t",), table="ice.unsure.{table}")],
+            sm.spark.Quarantine("ice.unsure.quarantine", "iceberg"),
+            policy=sm.Policy(profile="autopilot"),
+            on_report=reports.append,
+        )
+        for number, batch in enumerate((records, other)):
+            sink(_make_frame(spark, batch), number)
+    assert [[each.records for each in report.waiting] for report in reports] == [[1], []]
+    assert sorted(row.id for row in spark.table("ice.unsure.t").collect()) == [0, 1, 5]
+
+
 def test_a_namespace_that_another_writer_makes_first_is_there(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
