@@ -139,11 +139,18 @@ def list_late_versions(
     return tuple(found.items())
 
 
-def holds_versions(to: RowMap, history: TableHistory, numbers: frozenset[int]) -> bool:
-    """Whether a lake table has a column for each column of some versions, and the same key."""
+def holds_versions(
+    to: RowMap, history: TableHistory, numbers: frozenset[int], *, ignores_additions: bool = False
+) -> bool:
+    """Whether a lake table has a column for each column of some versions, and the same key.
+
+    `ignores_additions`: the policy leaves out the values of columns that it lacks.
+    """
     for version in (v for v in history.versions if v.number in numbers):
         names = {c.name: to.names.get(c.id or 0, "") for c in version.schema.columns}
-        if not all(names.values()) or {names[name] for name in version.schema.key} != set(to.key):
+        if not (ignores_additions or all(names.values())) or {
+            names[name] for name in version.schema.key
+        } != set(to.key):
             return False
     return True
 

@@ -77,7 +77,7 @@ def map_plain_rows(rows: PlainRows, to: RowMap, truncated_at: str) -> PlainMappi
 def _is_mapped_plainly(sample: RowChange, to: RowMap) -> bool:
     """Whether rows of a version go into the table, under its present key."""
     version = sample.version
-    if version is None or to.key_proofs or to.settled:
+    if version is None or to.key_proofs or to.settled or to.closed:
         return False
     if to.incarnations.get(version, to.incarnation) != to.incarnation:
         return False

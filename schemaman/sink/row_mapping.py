@@ -108,8 +108,8 @@ class RowMap:
     `texts` has the column beside each that holds, as text, the values that its type does not hold; it is one
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
-    `whole_keys` are those of versions that show only a part of the next key. `has_ended`: the source table
-    is gone.
+    `whole_keys` are those of versions that show only a part of the next key. `is_over`: no record is known to
+    follow that could confirm a key. `closed` is why the table takes no rows any more.
     `settled_ends` are ended incarnations whose late rows a person left out.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
@@ -135,7 +135,8 @@ class RowMap:
     settled: frozenset[int] = frozenset()
     key_parts: frozenset[str] = frozenset()
     whole_keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    has_ended: bool = False
+    is_over: bool = False
+    closed: str = ""
     versions: range | None = None
     has_replica_identity: bool = False
     settled_ends: frozenset[int] = frozenset()
@@ -167,6 +168,7 @@ def map_columns(
     drops: bool = False,
     ignores_additions: bool = False,
     proves_keys: bool = False,
+    is_over: bool = False,
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
@@ -174,6 +176,7 @@ def map_columns(
     the policy lets the lake drop what the source has dropped, so such values may be left out.
     `ignores_additions`: it leaves out columns that the lake does not have. `proves_keys`:
     no person decides about another key, so that a row waits which may have been written under an earlier one.
+    `is_over`: see `RowMap`.
     """
     history = recorded if joined is None else joined
     newest = history.latest
@@ -252,7 +255,7 @@ def map_columns(
         _find_settled(recorded, proofs, names, key),
         _list_key_parts(recorded, names, key) if proofs else frozenset(),
         _find_whole_keys(recorded, proofs, names),
-        recorded.has_ended,
+        recorded.has_ended or is_over,
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
@@ -481,6 +484,8 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if to.versions is not None and change.version is not None and change.version not in to.versions:
         reason = _explain_open_key(change) if _is_key_open(change, to) else OTHER_TABLE
         return UnfitColumn(to.columns[0].name, reason)
+    if to.closed:
+        return UnnamedRow(to.columns[0].name, to.closed, tuple(_list_names(change, {}, to)))
     record = (change.record.topic, change.record.partition, change.record.offset)
     image = change.before if change.op == "d" else change.after
     if change.op == "d" and not to.key:
@@ -645,7 +650,7 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         return ""
     then, is_open = _list_then(change, to), _is_key_open(change, to)
     # The next record may still confirm the newest key, and give the row another table.
-    is_over = (change.version or 0) < max(to.incarnations) or to.has_ended
+    is_over = (change.version or 0) < max(to.incarnations) or to.is_over
     if change.op == "c":
         return "fresh" if is_open and is_over and then != set(to.key) else ""
     if change.op == "d":

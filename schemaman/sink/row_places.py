@@ -94,13 +94,15 @@ def find_place(
     begins_successors: bool,
     follows_names: bool = False,
     list_stuck: ListStuck | None = None,
+    is_quiet: bool = False,
 ) -> RowPlace | None:
     """Find the table for the first of these versions; None if a table of the list has no known beginning.
 
     `tables` are the lake table of the source and its successors. `begins_successors`: the policy lets a
     table end where the source loses its key or gets one. `follows_names`: it lets one end whose source was
     dropped or renamed, and which could make no room for the table that has its name now. `list_stuck` lets
-    one end where a column of its key gets a type that its format does not make in place.
+    one end where a column of its key gets a type that its format does not make in place. `is_quiet`: see
+    `find_key_end`.
     """
     firsts = [0]
     for each in tables[1:]:
@@ -125,9 +127,9 @@ def find_place(
             # The rows from before go on as if the batch ended there.
             newest, history = replace(newest, rebuilt=end.number), _cut_from(history, end.number)
             versions = [number for number in versions if number < end.number]
-            end = find_key_end(history, newest.table, versions) or end
+            end = find_key_end(history, newest.table, versions, is_quiet=is_quiet) or end
     if begins_successors and end is None:
-        end = find_key_end(history, newest.table, versions)
+        end = find_key_end(history, newest.table, versions, is_quiet=is_quiet)
     if list_stuck is not None and end is None:
         if newest.table is None:
             end = find_retyped_key_among(history, versions)
@@ -142,13 +144,14 @@ def _cut_from(history: TableHistory, number: int) -> TableHistory:
 
 
 def find_key_end(
-    history: TableHistory, table: LakeTableAt | None, versions: Collection[int]
+    history: TableHistory, table: LakeTableAt | None, versions: Collection[int], *, is_quiet: bool = False
 ) -> SchemaVersion | None:
     """Find the version at which a table ends, since the source lost its key or got one; None if it goes on.
 
-    Without a table yet, it ends only if rows of these versions come from before, and also where the newest
-    key is not confirmed. Keys that came and went in between do not count, nor do those that no record
-    confirms.
+    A table whose source has a newest key that no record confirms ends, too, though no successor may begin
+    yet. Without a table, it ends only if rows of these versions come from before. A new table has a key that
+    a record confirms; where there is none, and `is_quiet`, the first one: no newer record came. Keys that
+    came and went in between do not count.
     """
     newest = history.latest
     own = [v for v in history.versions if v.incarnation == newest.incarnation]
@@ -160,16 +163,13 @@ def find_key_end(
             begin = _find_first_alike(own, begin)
         elif is_key_open(history):
             begin = _find_begin(own, lambda v: "key" not in v.unconfirmed)
+            begin = find_key_begin(history) if begin is None and is_quiet else begin
         if begin is None:
             return None
         return begin if any(own[0].number <= number < begin.number for number in versions) else None
     if begin is None:
         return None
-    if (
-        is_key_open(history)
-        or not is_of_sink(table.lake)
-        or bool(table.lake.schema.key) == bool(newest.schema.key)
-    ):
+    if not is_of_sink(table.lake) or bool(table.lake.schema.key) == bool(newest.schema.key):
         return None
     stamped = find_stamped_version(migration_source(history), table.lake)
     return begin if stamped is not None and own[stamped].number < begin.number else None

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import schemaman as sm
 from schemaman.errors import StatementFailed
-from schemaman.history.decisions import Decisions, Rename, format_coordinates
+from schemaman.history.decisions import Decisions, Rename, TableRename, format_coordinates
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.policy import PolicyRule
@@ -24,7 +24,7 @@ from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.record_columns import RAW
 from schemaman.spark.statements import run_statement
 from schemaman.spark.streaming.batch_report import BatchReport
-from tests.streaming.automatic_ways import exchange_tables
+from tests.streaming.automatic_ways import WAYS, exchange_tables
 from tests.streaming.test_autopilot import keyless, told
 from tests.streaming.test_moved_tables import Source
 from tests.streaming.test_taken_columns import BIG, Server, change_and_rename
@@ -260,6 +260,26 @@ def test_newer_rows_do_not_wait_behind_one_of_the_table_before(spark: SparkSessi
     assert spark.table("ice.behind.shelves__2").count() > 0
 
 
+def test_a_row_of_a_key_that_nothing_confirms_waits_for_one_batch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    reports: list[BatchReport] = []
+    other = [r for r in recorded("postgres/shop-crash") if r.topic.endswith("shelves")][:1]
+    records = [*(told(n, {"id": n, "n": n}) for n in range(2)), keyless(5, {"id": 5, "n": 5})]
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        sink = sm.spark.LakeSink(
+            registry,
+            [sm.TargetSetting("lake", "iceberg", ("t",), table="ice.unsure.{table}")],
+            sm.spark.Quarantine("ice.unsure.quarantine", "iceberg"),
+            policy=sm.Policy(profile="autopilot"),
+            on_report=reports.append,
+        )
+        for number, batch in enumerate((records, other)):
+            sink(_make_frame(spark, batch), number)
+    assert [[each.records for each in report.waiting] for report in reports] == [[1], []]
+    assert sorted(row.id for row in spark.table("ice.unsure.t").collect()) == [0, 1, 5]
+
+
 def test_a_namespace_that_another_writer_makes_first_is_there(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,9 +341,11 @@ def test_a_renamed_table_at_a_path_takes_rows_whose_columns_differ_and_gives_the
     server = Server()
     change_and_rename(server)
     target = sm.TargetSetting("lake", "delta", ("*",), path=f"{tmp_path}/{{table}}")
+    reports: list[BatchReport] = []
     with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
         quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
-        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=sm.Policy(profile="autopilot"))
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
         sink(_make_frame(spark, server.connector.records), 0)
 
         def read() -> list[tuple[object, ...]]:
@@ -339,6 +361,41 @@ def test_a_renamed_table_at_a_path_takes_rows_whose_columns_differ_and_gives_the
         assert back.refusals == ()
         assert sm.apply(back, registry, executor, approved=True).state == "applied"
         assert read() == [(2, BIG + 1, None), (4, BIG, None)]
+        for number in (1, 2):  # the next job takes the rows again, and the last batch comes once more
+            sink(_make_frame(spark, server.connector.records), number)
+        assert not any(each.blocked or each.quarantined for report in reports for each in report.tables)
+        assert [row[:2] for row in read()] == [(1, 10), (2, BIG + 1), (3, 30), (4, BIG)]
+
+
+def test_rows_that_a_table_with_a_name_took_over_are_given_back(spark: SparkSession, tmp_path: Path) -> None:
+    """A person says of two Iceberg tables that they are one, and takes that back."""
+    first, second, third, _ = (batch.records for batch in WAYS["tables united after an answer"].batches)
+    decisions = Decisions()
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        sink = sm.spark.LakeSink(
+            registry,
+            [sm.TargetSetting("lake", "iceberg", ("*",), table="ice.taken.{table}")],
+            sm.spark.Quarantine("ice.taken.quarantine", "iceberg"),
+            policy=sm.Policy(profile="autopilot"),
+            decisions=lambda: decisions,
+        )
+        sink(_make_frame(spark, list(first)), 0)
+        sink(_make_frame(spark, list(second)), 1)
+        names = {history.table.table: str(history.table) for history in registry.tables()}
+        decisions = Decisions(table_renames=(TableRename(names["b"], names["a"]),))
+        sink(_make_frame(spark, list(third)), 2)
+
+        def read() -> list[int]:
+            return sorted(row.id for row in spark.table("ice.taken.b").where("NOT _row_deleted").collect())
+
+        assert read() == [1, 2, 8, 9]
+        begun = [from_text(line.statement) for line in registry.journal() if line.state == "started"]
+        (plan,) = (each for each in begun if each.phase is not None and each.phase.name == "take-rows")
+        executor = sm.spark.Executor(spark)
+        back = plan_rollback(plan, executor.inspect("ice.taken.b", "iceberg"), len(plan.steps))
+        assert [step.statement.split()[0] for step in back.steps if "o.`" in step.statement] == ["MERGE"]
+        assert sm.apply(back, registry, executor, approved=True).state == "applied"
+        assert read() == [2, 8, 9]
 
 
 def test_rows_that_waited_while_their_table_was_dropped_get_a_table_of_their_own(

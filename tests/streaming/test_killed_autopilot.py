@@ -104,6 +104,17 @@ def test_a_change_under_the_former_key_is_known_when_its_batch_comes_again(tmp_p
             assert list_differences(runs.expected, runs.kill(last + 3)) == [], (ends, last)
 
 
+def test_a_change_that_another_table_has_taken_over_is_known_when_its_batch_comes_again(
+    tmp_path: Path,
+) -> None:
+    way = WAYS[TAKEN[0]]
+    runs = Runs(tmp_path, way.split(way.list_records(), (3,)), "delta")
+    taken = next(n for n, what in enumerate(runs.moments.passed) if "'schemaman.taken'" in what)
+    assert runs.expected["withheld"] == {}
+    for last in range(taken + 1, len(runs.moments.passed)):
+        assert list_differences(runs.expected, runs.kill(last)) == [], last
+
+
 def test_a_row_from_before_a_rename_is_written_when_its_batch_comes_again_amid_the_move(
     tmp_path: Path,
 ) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED
 from schemaman.store.sql.store import SqlStore
@@ -108,6 +108,33 @@ def test_values_of_split_kept_and_dropped_columns_go_along(store: SqlStore, size
     }  # fmt: skip
     assert not [note for note in shop.lake.notes if note.startswith("take the rows")]
     assert shop.lake.withheld() == {}
+
+
+@pytest.mark.parametrize("level", ["ignore", "auto"])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_late_row_of_a_renamed_table_waits_for_no_column_that_the_policy_leaves_out(
+    store: SqlStore, format: str, level: Level
+) -> None:
+    shop = Shop(store)
+    rules = (PolicyRule(level, ("add-column",)),)
+    shop.lake.policy, shop.lake.format = Policy(profile="autopilot", rules=rules), format
+    shop.change("a", ID, NOTE)
+    shop.write("a", id=1, note="n1")
+    shop.change("a", ID, NOTE, NUMBER, ddl="ALTER TABLE a ADD price INT")
+    shop.write("a", id=2, note="n2", price=5)
+    shop.write("a", id=4, note="n4", price=6)
+    shop.change("b", ID, NOTE, NUMBER, former="a")
+    shop.write("b", id=3, note="n3", price=7)
+    first, late, others = (
+        shop.connector.records[:2],
+        [shop.connector.records.pop(3)],
+        shop.connector.records[2:],
+    )
+    for batch in (first, others, late):
+        shop.lake.take(batch)
+    assert shop.lake.withheld() == {}
+    (rows,) = ([row["id"] for row in t.read()] for a, t in shop.lake.tables.items() if "..b" in a and t.live)
+    assert sorted(rows) == [1, 2, 3, 4]
 
 
 def test_a_value_follows_its_column_and_not_the_name(store: SqlStore) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 from schemaman.debezium.records import Record
-from tests.streaming.test_autopilot import alive_in, lake, late, told
+from schemaman.migration.policy import Policy
+from tests.streaming.test_autopilot import alive_in, keyless, lake, late, told
 from tests.support.memory_sink import MemorySink
 
 __all__ = ["lake"]
@@ -71,3 +73,78 @@ def test_an_update_under_another_key_names_the_row_that_is_the_same_in_all_keys(
     assert (lake.withheld() == {}) == is_same
     (rows,) = read_rows(lake)
     assert {row["id"]: row["v"] for row in rows} == {1: 5 if is_same else 1, 2: 1, 3: 1, 4: 1}
+
+
+KEYS: tuple[tuple[str, ...], ...] = ((), ("id",), ("n",), ("id", "n"))
+
+
+def make_row(offset: int, key: tuple[str, ...], op: str = "c") -> Record:
+    row = {"id": offset, "n": offset}
+    return told(offset, row, op, key) if key else keyless(offset, row, op)
+
+
+def list_ids(lake: MemorySink) -> list[int]:
+    return sorted(row["id"] for rows in read_rows(lake) for row in rows)
+
+
+@pytest.mark.parametrize(("first", "size"), [(1, 9), (2, 1)])
+@pytest.mark.parametrize(("old", "new"), list(permutations(KEYS, 2)))
+def test_no_row_waits_for_a_record_that_does_not_come(
+    lake: MemorySink, first: int, size: int, old: tuple[str, ...], new: tuple[str, ...]
+) -> None:
+    """One record shows another key, and a batch without a record of the table follows."""
+    take(lake, [*(make_row(n, old) for n in range(first)), make_row(first, new)], size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert list_ids(lake) == [*range(first + 1)]
+    take(lake, [make_row(n, new) for n in (7, 8)], size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert list_ids(lake) == [*range(first + 1), 7, 8]
+    *_, newest = lake.lake()
+    assert set(newest.live.schema.key) == set(new)
+
+
+@pytest.mark.parametrize(("old", "new"), [(("id",), ()), ((), ("id",))])
+def test_rows_of_a_certain_key_go_on_beside_one_of_a_key_that_is_not_confirmed(
+    lake: MemorySink, old: tuple[str, ...], new: tuple[str, ...]
+) -> None:
+    lake.take([make_row(0, old), make_row(2, old)])
+    lake.take([make_row(4, old), make_row(5, new)])
+    lake.take([make_row(3, old)])
+    assert [place[2] for place in lake.withheld()] == [5]
+    assert list_ids(lake) == [0, 2, 3, 4]
+    lake.take([make_row(6, new)])
+    assert lake.withheld() == {}
+    first, second = lake.lake()
+    ids = [sorted(row["id"] for row in alive_in(table)) for table in (first, second)]
+    assert (ids, first.live.schema.key, second.live.schema.key) == ([[0, 2, 3, 4], [5, 6]], old, new)
+
+
+def test_a_change_under_a_lost_key_is_that_of_the_row_which_the_table_has(lake: MemorySink) -> None:
+    lake.take([make_row(n, ("id",)) for n in range(3)])
+    lake.take([keyless(5, {"id": 1, "n": 7}, "u")])
+    lake.take([])
+    assert lake.withheld() == {}
+    (rows,) = read_rows(lake)
+    assert [(row["id"], row["n"]) for row in rows] == [(0, 0), (1, 7), (2, 2)]
+
+
+def test_a_new_row_with_the_key_of_another_one_waits_until_a_record_confirms_that_the_key_is_gone(
+    lake: MemorySink,
+) -> None:
+    lake.take([make_row(n, ("id",)) for n in range(3)])
+    lake.take([keyless(5, {"id": 1, "n": 7})])
+    lake.take([])
+    assert [place[2] for place in lake.withheld()] == [5]
+    assert list_ids(lake) == [0, 1, 2]
+    lake.take([keyless(6, {"id": 1, "n": 8})])
+    assert lake.withheld() == {}
+    assert list_ids(lake) == [0, 1, 1, 1, 2]
+
+
+def test_a_table_takes_no_row_under_a_key_that_nothing_confirms_where_people_decide(lake: MemorySink) -> None:
+    lake.policy = Policy(profile="careful")
+    lake.take([make_row(n, ("id",)) for n in range(3)])
+    lake.take([make_row(5, ())])
+    lake.take([])
+    assert [place[2] for place in lake.withheld()] == [5]
+    assert list_ids(lake) == [0, 1, 2]

@@ -150,6 +150,8 @@ class MemorySink:
     view: str = ""
     """The pattern of views for readers; without it there are none."""
 
+    active: set[TableId] = field(default_factory=set)
+    """The source tables of which the batch has records."""
     moves: UnfinishedMoves | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -179,6 +181,7 @@ class MemorySink:
         reading = replace(reading, read_orders=self.reached.find_orders(histories))
         decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
+        self.active = {t for t, mine in _split(histories, decoded).items() if mine}
         self.meanwhile()
         seen: list[SinkTable] = []
         rows_of = self._write_ended(_split(histories, decoded), context, reading)
@@ -339,12 +342,25 @@ class MemorySink:
             versions = {row["version"] for row in (*again, *rows)} - {None}
         opened = context.open_table(follower, lake)
         brought = migrate_table(
-            opened, reading.histories[table], versions, holds_key=bool(unfit), unfit=unfit
+            opened,
+            reading.histories[table],
+            versions,
+            holds_key=bool(unfit),
+            unfit=unfit,
+            is_quiet=table not in self.active,
         )
         lake_table = lake.table(follower.lake_table)
         if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
             return
+        if isinstance(brought, Blocked) and brought.copy is not None:
+            changes = [row for row in rows if row["op"] != "t"]
+            unwritten = self._write(
+                follower, lake_table, brought.copy.map_rows(reading.histories[table]), changes, []
+            )
+            rows = [row for row in rows if row["op"] == "t" or _place(row) in unwritten]
+            if not rows:
+                return
         if isinstance(brought, Blocked):
             self.stopped.add(follower.lake_table)
             self.blocked[follower.lake_table] = brought.reason
@@ -378,6 +394,7 @@ class MemorySink:
             follower.lake_table, format_table(table), len(waiting), lacking, checksum=which
         )
         gone = describe_late_tables(context, lake, follower, told) if waiting else ()
+        gone = (*gone, table not in self.active)
         vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told, gone)
         if not vain:
             self._reject(again)

@@ -35,15 +35,16 @@ def find_late_table(
     Raises:
         StatementFailed: the lake cannot be read.
     """
-    mover = context.open_table(sink_table, executor).make_mover()
+    table = context.open_table(sink_table, executor)
+    mover, ignores = table.make_mover(), table.ignores_additions
     ended = EndedRows(history.table, end, {history.table: frozenset(versions)})
     cut = ended.cut_history(history)
     if cut is None:
         return None
     moved = mover.find_late_place(history, end, sink_table.lake_table)
     if moved is not None:
-        ready = Ready(moved.lake, proves_keys=True, place=RowPlace(moved))
-        if holds_versions(ready.map_rows(cut), cut, frozenset(versions)):
+        ready = Ready(moved.lake, ignores_additions=ignores, proves_keys=True, place=RowPlace(moved))
+        if holds_versions(ready.map_rows(cut), cut, frozenset(versions), ignores_additions=ignores):
             return ready
     address = mover.find_displaced_address(history, end, sink_table.lake_table)
     if address is None:

@@ -31,6 +31,9 @@ from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
 
+_ADDITIONS: tuple[ChangeKind, ...] = ("add-column", "add-required-column", "rename-suspected")
+"""Changes that leave a column of the source out of the lake where they are ignored."""
+
 
 @dataclass(frozen=True, slots=True)
 class MigrationContext:
@@ -85,6 +88,11 @@ class TableContext:
     def splits_columns(self) -> bool:
         """Whether values go into columns beside others without a person."""
         return self.find_level("split-column") == "auto"
+
+    @property
+    def ignores_additions(self) -> bool:
+        """Whether values of columns that the policy does not add are left out."""
+        return any(self.find_level(kind) == "ignore" for kind in _ADDITIONS)
 
     @property
     def takes_proof(self) -> bool:

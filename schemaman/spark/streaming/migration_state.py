@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableHistory
-from schemaman.migration.policy import ChangeKind
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable
 from schemaman.sink.dropped_columns import DroppedColumns, find_dropped_columns
@@ -14,21 +13,20 @@ from schemaman.sink.row_places import RowPlace
 from schemaman.spark.streaming.migration_context import TableContext
 from schemaman.spark.streaming.sink_table import Blocked, Ready
 
-_ADDITIONS: tuple[ChangeKind, ...] = ("add-column", "add-required-column", "rename-suspected")
-"""Changes that leave a column of the source out of the lake where they are ignored."""
-
 
 @dataclass(frozen=True, slots=True)
 class RowsToWrite:
     """The rows for which a table is migrated.
 
     `versions` are theirs. `unfit` are ids of columns with values that only a column of texts
-    beside them holds. `holds_key`: other rows with the table's present key may wait.
+    beside them holds. `holds_key`: other rows with the table's present key may wait. `is_quiet`: no record of
+    their source came with the batch, so that they have waited.
     """
 
     versions: frozenset[int] = frozenset()
     unfit: frozenset[int] = frozenset()
     holds_key: bool = False
+    is_quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class MigrationState:
     @property
     def ignores_additions(self) -> bool:
         """Whether values of columns that the policy does not add are left out."""
-        return any(self.context.find_level(kind) == "ignore" for kind in _ADDITIONS)
+        return self.context.ignores_additions
 
     @property
     def dropped(self) -> DroppedColumns:

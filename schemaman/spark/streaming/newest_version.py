@@ -155,9 +155,12 @@ def _block_by_checks(
     if live is None:
         missing = _refuse_creation(table, keys)
         return None if missing is None else Blocked(missing, is_locked=_is_made_meanwhile(table))
-    foreign = refuse_foreign_store(table, live) or _refuse_taken(table, recorded)
+    foreign = refuse_foreign_store(table, live)
     if foreign is not None:
         return Blocked(foreign)
+    taken = _refuse_taken(table, recorded)
+    if taken is not None:
+        return Blocked(taken, copy=Ready(live, closed=taken) if live.schema.key else None)
     preflight = table.make_preflight()
     mistaken = preflight.find_mistaken_names(live, plan)
     stale_rows = preflight.find_stale_rows(recorded, live, table.sink_table.target.format)

@@ -318,6 +318,7 @@ class _BatchRun:
         self.find_unread: FindUnread | None = None
         self.migration = sink._migration
         self.later: frozenset[int] = frozenset()
+        self.active: frozenset[str | None] = frozenset()
         self.reasons: dict[str, dict[TopicOffset, str]] = {}
         self.chosen: dict[str, _Chosen] = {}
 
@@ -326,6 +327,7 @@ class _BatchRun:
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.count_records()
+            self.active = frozenset(counted)
             self._reject(rows, counted)
             rejected = counted.pop(None, RecordCount()).records
             report = self._write_sink_tables(raw, rows, counted, rejected)
@@ -531,9 +533,24 @@ class _BatchRun:
         return alone._write_or_block(sink_table, outcome, changes)
 
     def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
-        read_by = self.histories[sink_table.table]
         holds_key = _make_key(sink_table) in self.waiting
-        return migrate_table(self._open(sink_table), read_by, changes.versions, holds_key=holds_key)
+        return self._migrate_for(sink_table, changes.versions, holds_key=holds_key)
+
+    def _migrate_for(
+        self,
+        sink_table: SinkTable,
+        versions: frozenset[int],
+        *,
+        holds_key: bool,
+        unfit: frozenset[int] = frozenset(),
+    ) -> Ready | Blocked:
+        read_by, is_quiet = self.histories[sink_table.table], self._is_quiet(sink_table)
+        how = {"holds_key": holds_key, "is_quiet": is_quiet}
+        return migrate_table(self._open(sink_table), read_by, versions, unfit=unfit, **how)
+
+    def _is_quiet(self, sink_table: SinkTable) -> bool:
+        """Whether the batch has no record of a source: those that wait have seen no newer one."""
+        return format_table(sink_table.table) not in self.active
 
     def _open(self, sink_table: SinkTable) -> TableContext:
         return self.migration.open_table(sink_table, self.executor)
@@ -571,7 +588,10 @@ class _BatchRun:
             if isinstance(outcome, Blocked):
                 if outcome.is_ignored:
                     return replace(report, ignored=changes.count, notes=(outcome.reason,))
-                return self._block(sink_table, changes, replace(report, plan=outcome.plan), outcome.reason)
+                report = replace(report, plan=outcome.plan)
+                if outcome.copy is not None and changes.count:
+                    return self._block_unwritten(sink_table, changes, report, outcome.reason, outcome.copy)
+                return self._block(sink_table, changes, report, outcome.reason)
             report = replace(report, steps=outcome.steps, notes=outcome.notes, plan=outcome.waiting)
             writer = self._make_writer(sink_table, outcome)
             self._note_choice(sink_table, outcome, changes.versions)
@@ -600,8 +620,7 @@ class _BatchRun:
             if unfit:
                 self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
             holds_key = bool(unfit) and _make_key(sink_table) in self.waiting
-            read_by, table = self.histories[sink_table.table], self._open(sink_table)
-            migrated = migrate_table(table, read_by, versions, holds_key=holds_key, unfit=unfit)
+            migrated = self._migrate_for(sink_table, versions, holds_key=holds_key, unfit=unfit)
             if isinstance(migrated, Blocked):
                 return replace(report, plan=migrated.plan, blocked=migrated.reason)
             later = later | migrated.later if unfit else migrated.later
@@ -755,6 +774,7 @@ class _BatchRun:
             return 0
         tried, history = self.sink._attempts, self.histories[sink_table.table]
         late = describe_late_tables(self.migration, self.executor, sink_table, history)
+        late = (*late, self._is_quiet(sink_table))
         if tried.is_unchanged(quarantined, writer.lake, history, late):
             return 0
         records = copy_records(
@@ -823,6 +843,25 @@ class _BatchRun:
         if changes.count:
             self._quarantine_rows(changes.rows.give_reason(reason), sink_table)
         return replace(report, quarantined=changes.count, blocked=reason)
+
+    def _block_unwritten(
+        self, sink_table: SinkTable, changes: TableChanges, report: TableReport, reason: str, copy: Ready
+    ) -> TableReport:
+        """Quarantine the records of a table whose changes its copy does not have.
+
+        A killed run had written the others before another table took over the rows.
+        """
+
+        def keep(reasons: Mapping[TopicOffset, str]) -> None:
+            self._quarantine_rows(changes.rows.select_records(dict.fromkeys(reasons, reason)), sink_table)
+
+        writer = self._make_writer(sink_table, copy)
+        kept = writer.write_changes(replace(changes, truncated=None), None, keep).quarantined
+        if changes.truncated is not None:
+            truncates = changes.rows.select_truncates()
+            self._quarantine_rows(truncates.give_reason(reason), sink_table)
+            kept += sum(found.records for found in truncates.count_records().values())
+        return replace(report, quarantined=kept, blocked=reason if kept else "")
 
     def _make_quarantine(
         self, sink_table: SinkTable, rows: DecodedBatch, writer: TableWriter

@@ -41,7 +41,8 @@ class Ready:
     key the table gets after the rows with its present key are written. `keeps_both`: the table has both
     columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`. `place`: the
     table and the versions whose rows it takes; None for all rows of the source. `waiting` is a plan that a
-    person may approve while rows are written. `adds_texts`: see `RowMap`.
+    person may approve while rows are written. `adds_texts`, `is_over` and `closed`: see
+    `RowMap`.
     """
 
     lake: LakeTable
@@ -56,6 +57,8 @@ class Ready:
     place: RowPlace | None = None
     waiting: Plan | None = None
     adds_texts: bool = False
+    is_over: bool = False
+    closed: str = ""
 
     def redirect(self, sink_table: SinkTable) -> SinkTable:
         """The lake table that takes the rows: that of the source, or its successor."""
@@ -79,8 +82,9 @@ class Ready:
             drops=self.drops,
             ignores_additions=self.ignores_additions,
             proves_keys=self.proves_keys,
+            is_over=self.is_over,
         )
-        found = replace(found, adds_texts=self.adds_texts)
+        found = replace(found, adds_texts=self.adds_texts, closed=self.closed)
         if self.place is None or (not self.place.first and self.place.until is None):
             return found
         until = history.latest.number + 1 if self.place.until is None else self.place.until
@@ -93,7 +97,8 @@ class Blocked:
 
     `is_locked`: another process holds a lease on the table that has not expired. `is_ignored`: the policy
     leaves the table out, so its records need not wait. `is_overtaken`: the history of its source is newer
-    than the one by which the rows were read.
+    than the one by which the rows were read. `copy` is the table where another one has taken over its rows:
+    records whose changes it has need not wait either.
     """
 
     reason: str
@@ -101,6 +106,7 @@ class Blocked:
     is_locked: bool = False
     is_ignored: bool = False
     is_overtaken: bool = False
+    copy: Ready | None = None
 
     @property
     def is_temporary(self) -> bool:

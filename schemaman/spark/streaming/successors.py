@@ -83,6 +83,7 @@ def choose_table(state: MigrationState) -> MigrationState:
         begins_successors=begins,
         follows_names=follows,
         list_stuck=list_stuck if source.find_level("on-key-changed") == "auto" else None,
+        is_quiet=state.rows.is_quiet,
     )
     if place is None:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
@@ -95,7 +96,11 @@ def choose_table(state: MigrationState) -> MigrationState:
         return begun if begun.is_stopped else choose_table(begun)
     if place.table is not None:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
-    return replace(state, place=place, history=place.cut_history(state.whole))
+    history = place.cut_history(state.whole)
+    if state.rows.is_quiet and is_key_open(state.whole) and not place.is_rebuilt(state.whole):
+        # No record of another key is known to follow: this table takes what it surely can.
+        place = replace(place, until=None)
+    return replace(state, place=place, history=history)
 
 
 def fill_successors(state: MigrationState) -> MigrationState:

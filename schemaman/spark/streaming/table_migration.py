@@ -55,6 +55,7 @@ def migrate_table(
     *,
     holds_key: bool = False,
     unfit: Collection[int] = (),
+    is_quiet: bool = False,
 ) -> Ready | Blocked:
     """Migrate the lake table to the newest version of its source, or return why it is blocked.
 
@@ -74,7 +75,7 @@ def migrate_table(
         history = table.shared.apply_decisions(recorded)
         if hash_reading(history) != hash_reading(read_by):
             return OVERTAKEN
-        rows = RowsToWrite(frozenset(versions), frozenset(unfit), holds_key)
+        rows = RowsToWrite(frozenset(versions), frozenset(unfit), holds_key, is_quiet)
         begun = MigrationState(table, table, rows, recorded, history, history)
         return _finish(run_stages(begun, {"move-tables": _move_tables, **_STAGES}))
     except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
@@ -209,6 +210,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
         ignores_additions=state.ignores_additions,
         later=ready.later | later,
         adds_texts=state.source.splits_columns and not state.rows.unfit,
+        is_over=state.rows.is_quiet,
         place=replace(state.place, table=LakeTableAt(state.context.sink_table.lake_table, ready.lake)),
     )
 
