@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import repeat
+from operator import add
 from typing import Protocol
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
@@ -29,6 +30,12 @@ from schemaman.ingest.keyed_lines import (
     match_known_line,
 )
 from schemaman.ingest.line_batches import LineBatch
+from schemaman.ingest.line_columns import (
+    MatchLines,
+    match_form_lines,
+    match_key_lines,
+    match_value_lines,
+)
 from schemaman.ingest.line_forms import (
     OFFSET,
     QUOTED_SOURCE,
@@ -66,6 +73,9 @@ _KEPT_BYTES = 16 * 2**20
 _STREAK = 32
 """The number of rows proven one by one before columns are matched, for which a pattern is compiled."""
 
+_LONGEST_STREAK = 2048
+"""The largest number of lines proven one by one before columns are matched again, after one was in vain."""
+
 
 @dataclass(eq=False, slots=True)
 class _Lane:
@@ -74,7 +84,8 @@ class _Lane:
     `first` to `next` - 1 are the offsets that are proven and not noted yet, `limit` the first offset to which
     the lane does not lead. `cut` cuts out the last proven line, which has the index `at` in its block. Keys
     of rows match `match_key`. `make_columns` makes `match_columns`, which is made when a `streak` of rows was
-    proven.
+    proven, and `make_lines` makes `match_lines` when a streak of `wanted` lines was. The last line that came
+    behind this lane and was of another one was of `following`. A lane that has ended takes no line.
     """
 
     head: bytes | Partition
@@ -89,7 +100,12 @@ class _Lane:
     match_key: Callable[[bytes | None], bool] | None = None
     make_columns: Callable[[], MatchColumns] | None = None
     match_columns: MatchColumns | None = None
+    make_lines: Callable[[], MatchLines] | None = None
+    match_lines: MatchLines | None = None
     streak: int = 0
+    wanted: int = sys.maxsize
+    following: _Lane | None = None
+    has_ended: bool = False
     cut: Callable[[int], LastRecord] | None = None
     at: int = 0
     last: LastRecord | None = None
@@ -114,6 +130,9 @@ class _Lane:
         self.first = self.next
 
 
+_ProveLines = Callable[[LineBatch, BlockLines, int, Callable[[int], LastRecord], list[_Lane]], int]
+
+
 class BlockProver:
     """Proves lines of blocks; what it has proven is noted before anything else is added to a partition."""
 
@@ -123,6 +142,7 @@ class BlockProver:
         self._edges = edges
         self._places: Mapping[Partition, PartitionPlace] = {}
         self._lanes: dict[bytes | Partition, _Lane] = {}
+        self._by_place: dict[Partition, _Lane] = {}
         self._lane: _Lane | None = None
         self._touched: deque[tuple[int, Callable[[int], LastRecord], list[_Lane]]] = deque()
         self._kept = 0
@@ -130,7 +150,10 @@ class BlockProver:
     def begin(self, places: Mapping[Partition, PartitionPlace]) -> None:
         """Begins a part; what is not noted is forgotten."""
         self._places, self._lane = places, None
+        for lane in self._lanes.values():
+            lane.following = None  # lanes that lead to each other would keep their blocks
         self._lanes.clear()
+        self._by_place.clear()
         self._touched.clear()
         self._kept = 0
 
@@ -143,22 +166,35 @@ class BlockProver:
 
     def note(self, place: Partition) -> None:
         """Notes what was proven of a partition, to which something else is added."""
-        for lane in [lane for lane in self._lanes.values() if lane.place == place]:
+        lane = self._by_place.get(place)
+        if lane is not None:
             self._end(lane)
 
     def prove(self, batch: LineBatch, lines: BlockLines, begin: int) -> int:
         """Proves lines from the one with the number `begin` on; returns that of the first unproven one."""
-        cut, touched = partial(_cut_line, batch, lines), list[_Lane]()
-        at = self._prove_lines(batch, lines, begin, cut, touched)
-        self._keep(lines.end - lines.begin, cut, touched)
-        return at
+        lane = self._lane
+        if lane is not None and batch.topic and lane.next != batch.first + batch.number - 1 + begin:
+            self._end(lane)  # the bytes between are no record
+        return self._prove_in_turn(self._prove_lines, batch, lines, begin)
 
     def prove_keyed(self, batch: LineBatch, lines: BlockLines, begin: int) -> int:
         """Proves lines as `prove` does; they may have a key and more before their values."""
         if b"" in self._lanes:
             self._end(self._lanes[b""])  # lines between may be of other partitions
+        return self._prove_in_turn(self._prove_keyed_lines, batch, lines, begin)
+
+    def _prove_in_turn(self, prove: _ProveLines, batch: LineBatch, lines: BlockLines, begin: int) -> int:
+        """Proves lines one by one, and those of one lane in columns as soon as many follow each other."""
         cut, touched = partial(_cut_line, batch, lines), list[_Lane]()
-        at = self._prove_keyed_lines(batch, lines, begin, cut, touched)
+        size, first = len(lines), batch.first + batch.number - 1
+        at, is_over = begin, False
+        while not is_over and at < size:
+            lane = self._lane
+            if lane is not None and lane.streak >= lane.wanted:
+                at = _extend_by_lines(lane, lines, at, first if batch.topic else None, cut, touched)
+            if at < size:
+                at = prove(batch, lines, at, cut, touched)
+                is_over = self._lane is None
         self._keep(lines.end - lines.begin, cut, touched)
         return at
 
@@ -193,37 +229,46 @@ class BlockProver:
         cut: Callable[[int], LastRecord],
         touched: list[_Lane],
     ) -> int:
+        """Proves lines one by one up to a long streak; without a lane then, the next line is not proven."""
         block, ends = lines.block, lines.ends
         starts_with = block.startswith
-        start = lines.find_begin(begin)
-        lane = self._lane
-        if lane is not None and batch.topic and lane.next != batch.first + batch.number - 1 + begin:
-            self._end(lane)  # the bytes between are no record
-            lane = None
+        start, lane = lines.find_begin(begin), self._lane
+        since, wanted = (begin, 0) if lane is None else (begin - lane.streak, lane.wanted)
+        self._lane = None
         for at in range(begin, len(ends)):
             end = ends[at]
             # lanes of lines have bytes as their head; a check of each would serve the type checker alone
             if lane is None or not starts_with(lane.head, start):  # type: ignore[arg-type]
-                lane = self._find_lane(batch, block, start, end, at)
+                lane = self._find_following(lane, batch, block, start, end, at)
                 if lane is None:
                     return at
+                since, wanted = at, lane.wanted
             found = lane.match(block, start, end)
-            if found is None or not lane.next == found[0] < lane.limit or _goes_back(lane, found[1]):
+            if (
+                found is None
+                or (found[0] != lane.next and found[0] != UNPRINTED)
+                or lane.next >= lane.limit
+                or _goes_back(lane, found[1])
+            ):
                 head = lane.head
                 self._end(lane)
                 lane = self._open(batch, head, block[start:end], at) if isinstance(head, bytes) else None
                 found = None if lane is None else lane.match(block, start, end)
                 if lane is None or found is None:
                     return at
-            lane.next = found[0] + 1
+                since, wanted = at, lane.wanted
+            lane.next += 1
             lane.texts = found[1]
             lane.at = at
             if lane.cut is not cut:
                 lane.cut = cut
                 touched.append(lane)
             start = end + 1
-        self._lane = lane
-        return len(ends)
+            if at - since >= wanted:
+                break
+        if lane is not None:
+            self._lane, lane.streak = lane, at + 1 - since
+        return at + 1
 
     def _prove_keyed_lines(
         self,
@@ -233,8 +278,11 @@ class BlockProver:
         cut: Callable[[int], LastRecord],
         touched: list[_Lane],
     ) -> int:
+        """Proves lines as `_prove_lines` does."""
         block, ends = lines.block, lines.ends
         start, lane, first = lines.find_begin(begin), self._lane, batch.first + batch.number - 1
+        since, wanted = (begin, 0) if lane is None else (begin - lane.streak, lane.wanted)
+        self._lane = None
         for at in range(begin, len(ends)):
             end = ends[at]
             found = None if lane is None else _match_next(lane, block, start, end, first + at)
@@ -243,13 +291,17 @@ class BlockProver:
                 if opened is None:
                     return at
                 lane, found = opened
+                since, wanted = at, lane.wanted
             lane.next, lane.texts, lane.at = lane.next + 1, found[1], at
             if lane.cut is not cut:
                 lane.cut = cut
                 touched.append(lane)
             start = end + 1
-        self._lane = lane
-        return len(ends)
+            if at - since >= wanted:
+                break
+        if lane is not None:
+            self._lane, lane.streak = lane, at + 1 - since
+        return at + 1
 
     def _find_keyed_lane(
         self, batch: LineBatch, block: bytes, start: int, end: int, number: int
@@ -336,7 +388,7 @@ class BlockProver:
         if progress is None:
             return None
         if offset >= progress.next_known:
-            opened = self._open_known(place, place, offset, progress, _match_known_row(offset))
+            opened = self._open_known(place, place, offset, progress, _match_known_row)
         else:
             value = rows.read_value(at)
             proven = self._scanner.prober.match_form(place[0], key, value, True)
@@ -344,18 +396,34 @@ class BlockProver:
                 return None
             form, key_form, outlined = proven
             proof = _find_proof(key_form, True)
-            match = _match_value(form, outlined[0], outlined[1], offset, proof)
+            match = _match_value(form, outlined[0], outlined[1], proof)
             opened = self._open_new(place, place, offset, progress, outlined, match)
             if opened is not None:
                 opened.match_key = _match_key(key_form)
                 opened.make_columns = partial(match_columns_of, form, outlined[0], key_form)
         if opened is not None:
-            self._lanes[place] = opened
+            self._keep_lane(opened)
         return opened
+
+    def _find_following(
+        self, before: _Lane | None, batch: LineBatch, block: bytes, start: int, end: int, at: int
+    ) -> _Lane | None:
+        """Finds the lane of a line behind one of another lane: often the one that followed last time."""
+        lane = None if before is None else before.following
+        head = None if lane is None or lane.has_ended else lane.head
+        if isinstance(head, bytes) and block.startswith(head, start):
+            return lane
+        lane = self._find_lane(batch, block, start, end, at)
+        if before is not None and not before.has_ended:
+            before.following = lane
+        return lane
 
     def _find_lane(self, batch: LineBatch, block: bytes, start: int, end: int, at: int) -> _Lane | None:
         if batch.topic:
             head = b""
+            known = self._lanes.get(head)
+            if known is not None and known.next != batch.first + batch.number - 1 + at:
+                self._end(known)
         else:
             offset = block.find(OFFSET, start, end)
             if offset < 0:
@@ -365,16 +433,21 @@ class BlockProver:
 
     def _end(self, lane: _Lane) -> None:
         lane.note()
+        lane.has_ended, lane.following = True, None
         self._lanes.pop(lane.head, None)
+        self._by_place.pop(lane.place, None)
         if self._lane is lane:
             self._lane = None
+
+    def _keep_lane(self, opened: _Lane) -> None:
+        """Keeps a lane; that of its partition before, perhaps with another beginning, has ended."""
+        self._lanes[opened.head] = self._by_place[opened.place] = opened
 
     def _open(self, batch: LineBatch, head: bytes, line: bytes, at: int) -> _Lane | None:
         """Opens the lane of a line; None if the line has to be read otherwise."""
         opened = self._open_values(batch, line, at) if batch.topic else self._open_lines(head, line)
         if opened is not None:
-            self.note(opened.place)  # lines of another beginning may be of the same partition
-            self._lanes[head] = opened
+            self._keep_lane(opened)
         return opened
 
     def _open_lines(self, head: bytes, line: bytes) -> _Lane | None:
@@ -393,7 +466,8 @@ class BlockProver:
             if outlined is None or form.value is None:
                 continue
             match = _match_line(form, outlined[0], outlined[1])
-            return self._open_new(head, place, offset, progress, outlined, match)
+            opened = self._open_new(head, place, offset, progress, outlined, match)
+            return _with_lines(opened, partial(match_form_lines, form, outlined[0]))
         return None
 
     def _open_values(self, batch: LineBatch, line: bytes, at: int) -> _Lane | None:
@@ -403,13 +477,14 @@ class BlockProver:
         if progress is None:
             return None
         if offset >= progress.next_known:
-            return self._open_known(b"", place, offset, progress, _match_known_value(offset))
+            return self._open_known(b"", place, offset, progress, _match_known_value)
         proven = self._scanner.prober.match_form(batch.topic, None, line, False)
         if proven is None:
             return None
         form, _, outlined = proven
-        match = _match_value(form, outlined[0], outlined[1], offset)
-        return self._open_new(b"", place, offset, progress, outlined, match)
+        match = _match_value(form, outlined[0], outlined[1])
+        opened = self._open_new(b"", place, offset, progress, outlined, match)
+        return _with_lines(opened, partial(match_value_lines, form, outlined[0]))
 
     def _open_keyed(self, batch: LineBatch, head: bytes, line: bytes, number: int) -> _Lane | None:
         try:
@@ -430,11 +505,13 @@ class BlockProver:
                 return None
             form, key_form, outlined = proven
             proof = _find_proof(key_form, split.is_key_known)
-            match = _match_value(form, outlined[0], outlined[1], offset, proof)
+            match = _match_value(form, outlined[0], outlined[1], proof)
             match = match_keyed_line(parts, key_form, match)
             opened = self._open_new(head, place, offset, progress, outlined, match)
+            if parts.has_key and not (parts.has_fields or parts.has_headers):
+                opened = _with_lines(opened, partial(match_key_lines, form, outlined[0], key_form))
         if opened is not None:
-            self._lanes[head] = opened
+            self._keep_lane(opened)
         return opened
 
     def _find_progress(self, place: Partition, offset: int) -> PartitionPlace | None:
@@ -480,6 +557,54 @@ def _find_proof(key: ProbeForm | None, is_key_known: bool) -> bytes:
     if key is not None:
         return key.proof
     return NO_KEY if is_key_known else UNKNOWN_KEY
+
+
+def _with_lines(lane: _Lane | None, make_lines: Callable[[], MatchLines]) -> _Lane | None:
+    """Adds to a lane how its lines are matched in columns."""
+    if lane is not None:
+        lane.make_lines, lane.wanted = make_lines, _STREAK
+    return lane
+
+
+def _extend_by_lines(
+    lane: _Lane,
+    lines: BlockLines,
+    begin: int,
+    first: int | None,
+    cut: Callable[[int], LastRecord],
+    touched: list[_Lane],
+) -> int:
+    """Extends a lane by lines in columns; returns the number of the first unproven line.
+
+    `first` is the offset of line 0 of lines that print none. A column that is in vain in part costs time, so
+    the next one needs a longer streak.
+    """
+    if lane.match_lines is None:
+        if lane.make_lines is None:
+            raise AssertionError("a lane of known lines has no columns")
+        lane.match_lines = lane.make_lines()
+    at, ends, is_next = begin, lines.ends, first is None or lane.next == first + begin
+    end = min(len(ends), at + lane.limit - lane.next) if is_next else at
+    while at < end:
+        wanted = min(end, at + lane.streak)
+        begins = [lines.find_begin(at), *map(add, ends[at : wanted - 1], repeat(1))]
+        count, texts = lane.match_lines(
+            BlockValues(lines.block, begins, ends[at:wanted]), lane.next, lane.texts
+        )
+        at += count
+        lane.next += count
+        if count:
+            lane.texts = texts
+        if at < wanted:
+            lane.wanted = min(2 * lane.wanted, _LONGEST_STREAK)
+            break
+        lane.streak += count
+        lane.wanted = _STREAK
+    if at < len(ends):
+        lane.streak = 0
+    if at > begin:
+        _note_last(lane, at - 1, cut, touched)
+    return at
 
 
 def _match_next(lane: _Lane, block: bytes, start: int, end: int, number: int) -> Matched | None:
@@ -568,18 +693,13 @@ def _match_end(
     return match
 
 
-def _match_value(
-    form: ProbeForm, outline: Outline, shape: str, offset: int, proof: bytes = UNKNOWN_KEY
-) -> MatchLine:
-    """Makes the function that matches values of a form; the first one has the offset, each later the next.
-
-    `proof` is that of their keys.
-    """
+def _match_value(form: ProbeForm, outline: Outline, shape: str, proof: bytes = UNKNOWN_KEY) -> MatchLine:
+    """Makes the function that matches values of a form; `proof` is that of their keys."""
     prefix, size = form.prefix, form.size
     match_first, take_texts = outline.match, outline.texts
     source = outline.source
     match_end = _match_end(source, form.outlines, outline, shape, proof)
-    offsets, is_spaced = count(offset), source == SPACED_SOURCE
+    is_spaced = source == SPACED_SOURCE
 
     def match(block: bytes, start: int, end: int) -> Matched | None:
         if not block.startswith(prefix, start):
@@ -589,9 +709,9 @@ def _match_value(
         at = block.find(source, start + size, end)
         found = None if at < 0 else match_first(block, at, end)
         if found is not None:
-            return next(offsets), take_texts(found)
+            return UNPRINTED, take_texts(found)
         other = match_end(block, start + size, end)
-        return None if other is None else (next(offsets), other[1])
+        return None if other is None else (UNPRINTED, other[1])
 
     return match
 
@@ -614,20 +734,14 @@ def _match_known_line(form: LineForm) -> MatchLine:
     return match
 
 
-def _match_known_value(offset: int) -> MatchLine:
-    """Makes the function that matches values that are not blank, from an offset on."""
-    offsets = count(offset)
-
-    def match(block: bytes, start: int, end: int) -> Matched | None:
-        return None if block[start:end].isspace() or start == end else (next(offsets), None)
-
-    return match
+def _match_known_value(block: bytes, start: int, end: int) -> Matched | None:
+    """Matches values that are not blank."""
+    return None if block[start:end].isspace() or start == end else (UNPRINTED, None)
 
 
-def _match_known_row(offset: int) -> MatchLine:
-    """Makes the function that matches rows, whatever their values are, from an offset on."""
-    offsets = count(offset)
-    return lambda block, start, end: (next(offsets), None)
+def _match_known_row(block: bytes, start: int, end: int) -> Matched | None:
+    """Matches rows, whatever their values are."""
+    return UNPRINTED, None
 
 
 def _match_key(form: ProbeForm | None) -> Callable[[bytes | None], bool]:

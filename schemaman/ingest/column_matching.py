@@ -11,8 +11,9 @@ from itertools import islice, repeat
 from operator import ge
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
+from schemaman.ingest.line_forms import is_string_content
 from schemaman.ingest.probe import ProbeForm
-from schemaman.ingest.probe_patterns import Outline, Texts
+from schemaman.ingest.probe_patterns import BARE, QUOTED, Outline, Spelling, Texts
 from schemaman.ingest.tail_templates import TailTemplate, learn_template
 from schemaman.ingest.value_columns import ValueColumn
 
@@ -29,26 +30,48 @@ It returns how many rows from the first one on match, and the texts of the last 
 """
 
 
+MatchValues = Callable[[ValueColumn, Texts | None], tuple[int, Texts]]
+"""Matches values as `MatchColumns` does."""
+
+
 def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | None) -> MatchColumns:
     """Makes the function that matches columns of these forms; without a `key_form` each key is null."""
-    prefix, size, texts_of = form.prefix, form.size, outline.texts
-    columns = outline.learn_columns()
+    match_values = match_values_of(form, outline)
+
+    def match(keys: Sequence[bytes | None], values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
+        return match_values(values.select_first(_count_keys(keys, key_form)), before)
+
+    return match
+
+
+def match_values_of(form: ProbeForm, outline: Outline) -> MatchValues:
+    """Makes the function that matches values of a form."""
+    return _match_tails(form.prefix, outline, BARE)
+
+
+def match_quoted_of(start: bytes, outline: Outline) -> MatchValues:
+    """Makes the function that matches values in JSON strings, which begin with `start`."""
+    return _match_tails(start, outline, QUOTED)
+
+
+def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchValues:
+    size, texts_of = len(prefix), outline.texts
+    columns = outline.learn_columns(spelling)
     opening, match_tail, take_names, names = columns.opening, columns.match, columns.take_names, columns.names
+    other_source = spelling.quote(SOURCE) if outline.source == SPACED_SOURCE else b""  # see `find_source`
     template: TailTemplate | None = None
     waiting, pause = 0, 0
 
-    def match(keys: Sequence[bytes | None], values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
+    def match(values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
         nonlocal template, waiting, pause
-        count = _count_keys(keys, key_form)
-        values = values.select_first(count)
-        count = _count_true(values.have_prefix(prefix))
-        values = values.select_first(count)
-        if outline.source == SPACED_SOURCE:  # see `find_source`
-            count = _count_true([at < 0 for at in values.find(SOURCE, size)])
-            values = values.select_first(count)
+        values = values.select_first(count_true(values.have_prefix(prefix)))
+        if other_source:
+            values = values.select_first(count_true([at < 0 for at in values.find(other_source, size)]))
         starts = values.find(opening, size)
         if -1 in starts:
             del starts[starts.index(-1) :]
+        if spelling is QUOTED:
+            del starts[count_contents(values.cut(starts, size)) :]
         if template is not None and len(starts) > 1:
             matched = template.match(values.select_first(len(starts)), starts)
             if matched is not None:
@@ -62,7 +85,7 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
         if take_names is not None:
             of_tables = list(map(take_names, found))  # type: ignore[arg-type]
             if of_tables.count(names) != len(of_tables):
-                del found[_count_true([each == names for each in of_tables]) :]
+                del found[count_true([each == names for each in of_tables]) :]
         if len(found) >= _WORTH_A_TEMPLATE and waiting == 0:
             template = learn_template(columns, found[-1])  # type: ignore[arg-type]
         waiting = max(waiting - 1, 0)
@@ -71,25 +94,37 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
     return match
 
 
+def count_contents(pieces: list[bytes]) -> int:
+    """Counts the pieces before the first one that is surely no content of a JSON string.
+
+    No content is valid only together with the next one: no escape has a space.
+    """
+    return (
+        len(pieces)
+        if is_string_content(b" ".join(pieces))
+        else count_true(list(map(is_string_content, pieces)))
+    )
+
+
 def _count_rising(texts: list[Texts], before: Texts | None) -> tuple[int, Texts]:
     """Counts the texts from the first one on that do not go back; returns the last one of them, too."""
     if not texts or (before is not None and texts[0] < before):  # type: ignore[operator]
         return 0, ()
-    count = 1 + _count_true(list(map(ge, islice(texts, 1, None), texts)))
+    count = 1 + count_true(list(map(ge, islice(texts, 1, None), texts)))
     return count, texts[count - 1]
 
 
 def _count_keys(keys: Sequence[bytes | None], form: ProbeForm | None) -> int:
     if form is None or form.behind is None:
-        return _count_true([key is None for key in keys])
+        return count_true([key is None for key in keys])
     try:
-        count = _count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
+        count = count_true(list(map(bytes.startswith, keys, repeat(form.prefix))))  # type: ignore[arg-type]
     except TypeError:  # a null among the bytes
         return 0
     found = list(map(form.behind.match, keys[:count], repeat(form.size)))  # type: ignore[arg-type]
     return count if all(found) else found.index(None)
 
 
-def _count_true(answers: list[bool]) -> int:
+def count_true(answers: list[bool]) -> int:
     """Counts the true answers before the first false one."""
     return len(answers) if all(answers) else answers.index(False)

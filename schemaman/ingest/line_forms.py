@@ -7,8 +7,8 @@ and a value that begins with the bytes of the form. The parser reads every other
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -155,7 +155,7 @@ class LineForms:
             and not (is_known and self._is_first(line, forms, parsed))
         ):
             return
-        form = learn_form(line, record, known)
+        form = derive_form(forms, line, record, known) or learn_form(line, record, known)
         if form is not None and form.head == head:
             self._forms[head] = [form, *forms][:_KEPT_FORMS]
             self._last = []
@@ -167,6 +167,26 @@ class LineForms:
 
 def _cut_head(line: bytes) -> bytes:
     return line[: line.find(OFFSET) + len(OFFSET)]
+
+
+def derive_form(
+    forms: Sequence[LineForm], line: bytes, record: Record, known: KnownForms | None
+) -> LineForm | None:
+    """Derives the form of a line from one of the same beginning that has another schema of values, or None.
+
+    Such a form proves all but the value. To learn a form costs as much as to parse some lines.
+    """
+    if known is None:
+        return None
+    value, _, proof = known
+    start = quote_json(value.prefix)
+    for form in forms:
+        if form.value is not None and form.proof == proof:
+            derived = replace(form, start=start, value=value)
+            found = derived.find_offset(line)
+            if found is not None and found[0] == record.offset and is_string_content(start):
+                return derived
+    return None
 
 
 def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineForm | None:

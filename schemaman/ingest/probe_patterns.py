@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import methodcaller
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
@@ -36,6 +37,8 @@ _NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
 
 _NAME = re.compile(rb'"[^"\\\x00-\x1f\x80-\xff]*"')
 _DIGIT = re.compile(rb"[0-9]")
+_QUOTED_BYTE = re.compile(rb'\\(["\\])')
+_QUOTED_BYTES = b'"\\'
 _KEPT_PATTERNS = 1024
 _REQUESTS_BEFORE_PATTERN = 4
 """Requests for a pattern before it is compiled, which costs as much as a hundred of them."""
@@ -45,10 +48,12 @@ _REQUESTS_BEFORE_PATTERN = 4
 class Spelling:
     """How bytes of JSON are written: as they are, or as the content of a JSON string.
 
-    `quote` writes some bytes of JSON. `string` and `simple` are patterns of a text, with and without escapes.
+    `quote` writes some bytes of JSON, and `unquote` reads them. `string` and `simple` are patterns of a text,
+    with and without escapes.
     """
 
     quote: Callable[[bytes], bytes]
+    unquote: Callable[[bytes], bytes]
     string: bytes
     simple: bytes
 
@@ -62,11 +67,16 @@ def quote_json(data: bytes) -> bytes:
     return data.replace(b"\\", rb"\\").replace(b'"', rb"\"")
 
 
+def _unquote_json(data: bytes) -> bytes:
+    return _QUOTED_BYTE.sub(rb"\1", data)
+
+
 BARE = Spelling(
-    bytes, rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"', rb'"' + _PLAIN + rb'*+"'
+    bytes, bytes, rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"', rb'"' + _PLAIN + rb'*+"'
 )
 QUOTED = Spelling(
     quote_json,
+    _unquote_json,
     rb'\\"' + _PLAIN + rb'*+(?:\\\\(?:\\"|\\\\|[/bfnrt])' + _PLAIN + rb'*+)*+\\"',
     rb'\\"' + _PLAIN + rb'*+\\"',
 )
@@ -80,7 +90,7 @@ class TailColumns:
     `match` matches a tail that begins with the opening at an index of some bytes; a second index ends it.
     `take_names` takes the names of the table from a match, which must be `names`; None if the match has none.
     `groups` are the groups of the texts of a position; None if the texts are more than what the groups
-    capture.
+    capture. The tails are written in the `spelling`.
     """
 
     opening: bytes
@@ -89,6 +99,7 @@ class TailColumns:
     names: object
     order: Order
     groups: tuple[int, ...] | None
+    spelling: Spelling
 
 
 @dataclass(slots=True)
@@ -114,12 +125,12 @@ class Outline:
     texts; None if positions have to be parsed. `shapes` maps the proof of a key to the shape of the run.
     `match_quoted` matches a tail in a JSON string, from an index of some bytes to another one.
     `source` is how its source block begins.
-    `learn_columns` learns how columns of tails are matched; it compiles a pattern at most once.
+    `learn_columns` learns how columns of tails in a spelling are matched; it compiles a pattern at most once.
     """
 
     match: Callable[..., re.Match[bytes] | None]
     match_quoted: Callable[[bytes, int, int], re.Match[bytes] | None]
-    learn_columns: Callable[[], TailColumns]
+    learn_columns: Callable[[Spelling], TailColumns]
     table: tuple[str, ...]
     texts: Callable[[re.Match[bytes]], Texts]
     layout: bytes | None
@@ -181,12 +192,13 @@ def learn_outline(
         outline.match_quoted = _match_named(known.compile(quoted.text), quoted)
         return outline.match_quoted(data, start, end)
 
-    def learn_columns() -> TailColumns:
+    def learn_columns(spelling: Spelling) -> TailColumns:
         # bytes are found ten times faster than a pattern matches them
-        skipped = b"(?s:.{%d})" % len(bare.opening)
-        pattern = known.compile(skipped + bare.text[len(re.escape(bare.opening)) :])
-        groups = tuple(bare.groups) if bare.first < 2 else None
-        return TailColumns(bare.opening, pattern.match, *_take_names(bare), order, groups)
+        built = _build_tail_pattern(tail, order, spelling)
+        skipped = b"(?s:.{%d})" % len(built.opening)
+        pattern = known.compile(skipped + built.text[len(re.escape(built.opening)) :])
+        groups = tuple(built.groups) if built.first < 2 else None
+        return TailColumns(built.opening, pattern.match, *_take_names(built), order, groups, spelling)
 
     texts = _build_extractor(bare.groups, bare.first)
     source = SPACED_SOURCE if tail.startswith(SPACED_SOURCE) else SOURCE
@@ -294,11 +306,25 @@ def _keep_greatest(texts: Texts, first: int) -> Texts:
     return (max(numbers, key=lambda text: (len(text), text)), *texts[1:])
 
 
-def find_digits(tail: bytes, order: Order) -> DigitPlaces:
+def find_digits(written: bytes, order: Order, spelling: Spelling = BARE) -> DigitPlaces:
     """Finds where the digits of a tail may be others; the tail matches the pattern of a tail of its form.
 
     Law: a tail of other digits at these places matches the same pattern, with its texts at the same places.
     """
+    tail = spelling.unquote(written)
+    places = _find_bare_digits(tail, order)
+    if tail == written:
+        return places
+    at = [*accumulate((1 + (byte in _QUOTED_BYTES) for byte in tail), initial=0)]
+    return DigitPlaces(
+        {at[place] for place in places.free},
+        {at[place] for place in places.positive},
+        [(at[place], at[earlier]) for place, earlier in places.repeats],
+        at[places.operation] if places.operation >= 0 else -1,
+    )
+
+
+def _find_bare_digits(tail: bytes, order: Order) -> DigitPlaces:
     wanted = {name.encode() for part in order for name in ((part,) if isinstance(part, str) else part)}
     places, captured = DigitPlaces(), dict[bytes, int]()
     path: list[bytes] = []

@@ -69,7 +69,7 @@ def learn_template(columns: TailColumns, found: re.Match[bytes]) -> TailTemplate
     if columns.groups is None:
         return None
     begin, tail = found.start(), found.group()
-    places = find_digits(tail, columns.order)
+    places = find_digits(tail, columns.order, columns.spelling)
     changing = places.free | places.positive
     digits = ((i, tail[i : i + 1]) for i in range(len(tail)) if i not in changing)
     spans = [(found.start(group) - begin, found.end(group) - begin) for group in columns.groups]

@@ -41,6 +41,10 @@ class WholeValues:
         """Returns whether each value ends `size` bytes behind the place that `find` has found."""
         return self.measure() == list(map(add, places, repeat(size)))
 
+    def cut(self, places: Sequence[int], start: int) -> list[bytes]:
+        """Cuts what is between a number of bytes and the place that `find` has found."""
+        return list(map(bytes.__getitem__, self.values, map(slice, repeat(start), places)))
+
     def join_ends(self, size: int) -> bytes:
         """Joins the last `size` bytes of each value; none is shorter."""
         return b"".join(map(bytes.__getitem__, self.values, repeat(slice(-size, None))))
@@ -81,6 +85,11 @@ class BlockValues:
     def have_rests(self, places: Sequence[int], size: int) -> bool:
         """Returns whether each value ends `size` bytes behind the place that `find` has found."""
         return list(self.ends) == list(map(add, places, repeat(size)))
+
+    def cut(self, places: Sequence[int], start: int) -> list[bytes]:
+        """Cuts what is between a number of bytes and the place that `find` has found."""
+        cuts = map(slice, map(add, self.begins, repeat(start)), places)
+        return list(map(self.block.__getitem__, cuts))
 
     def join_ends(self, size: int) -> bytes:
         """Joins the last `size` bytes of each value; none is shorter."""

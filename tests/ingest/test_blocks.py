@@ -6,20 +6,23 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 
 from schemaman.debezium.records import Record
+from schemaman.ingest import block_prover
 from schemaman.ingest.block_lines import BlockLines
 from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
+from schemaman.ingest.column_matching import count_contents
 from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.line_batches import RowBatch
 from schemaman.io import files
 from schemaman.store.edge_hashes import EdgeHashes, collect_edges
 from schemaman.store.log import CoveredRange
-from tests.ingest.test_line_forms import orders, repeat, require_same
+from tests.ingest.test_line_forms import orders, print_line, repeat, require_same
 from tests.support.checkout import PROOF
 from tests.support.damage import Mutator
 from tests.support.damaged_lines import format_line
@@ -64,6 +67,38 @@ def test_tables_and_partitions_in_turn(tmp_path: Path) -> None:
     found = list(alternate(3, 2, 40))
     path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
     assert require_same(path, RUN, size=100) == len(found)
+
+
+@pytest.mark.parametrize("layout", ["kcat", "value", "key and value"])
+def test_lines_of_one_table_are_proven_in_columns(
+    tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that its column does not match is proven alone, and columns go on behind it."""
+    proven: list[int] = []
+    extend = block_prover._extend_by_lines
+
+    def note_proven(*args: Any) -> int:
+        end = extend(*args)
+        proven.append(end - args[2])
+        return end
+
+    monkeypatch.setattr(block_prover, "_extend_by_lines", note_proven)
+    found = [replace(record, headers=()) for record in repeat(orders()[:1], 300)]
+    found[100] = replace(found[100], value=(found[100].value or b"").replace(b'"op":"c"', b'"op":"r"'))
+    path = tmp_path / "records.ndjson"
+    parts = ("key",) if layout == "key and value" else ()
+    lines = [format_line(record) if layout == "kcat" else print_line(record, *parts) for record in found]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    require_same(path, RUN, topic=None if layout == "kcat" else found[0].topic)
+    assert sum(proven) > 250
+
+
+@pytest.mark.parametrize(
+    ("pieces", "valid"),
+    [([b"a", b"b"], 2), ([b"a\\", b"n"], 0), ([b"\xc3", b"\xa9"], 0), ([b"a", b'"', b"b"], 1)],
+)
+def test_contents_are_valid_each_for_itself(pieces: list[bytes], valid: int) -> None:
+    assert count_contents(pieces) == valid
 
 
 def test_what_stands_between_proven_lines(tmp_path: Path) -> None:

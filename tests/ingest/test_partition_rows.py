@@ -13,7 +13,7 @@ import pyarrow as arrow
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.ingest import block_prover, column_matching
+from schemaman.ingest import block_prover
 from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, merge_segments, read_segments
 from schemaman.ingest.column_rows import ColumnRows, build_column_rows
 from schemaman.ingest.line_batches import RowBatch
@@ -25,12 +25,6 @@ from tests.support.damage import Mutator
 from tests.support.recordings import recorded, registry
 
 RUN = "postgres/shop-json"
-
-
-@pytest.fixture(autouse=True)
-def short_streaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_prover, "_STREAK", 2)
-    monkeypatch.setattr(column_matching, "_WORTH_A_TEMPLATE", 1)
 
 
 def batch_rows(records: Sequence[Record], most: int, limit: int = sys.maxsize) -> Iterator[Record | RowBatch]:
