@@ -207,8 +207,9 @@ def _measure_body(name: str, prefixes: Sequence[bytes]) -> Column:
 def _measure_bodies(stripped: arrow.Table, name: str, prefixes: Sequence[bytes]) -> int:
     """The number of bytes of stripped bodies with their leading bytes."""
     numbers = compute.value_counts(stripped[f"{name}_prefix"].combine_chunks().drop_null()).to_pylist()
-    before = sum(len(prefixes[found["values"]]) * found["counts"] for found in numbers)
-    return before + (compute.sum(compute.binary_length(stripped[name])).as_py() or 0)
+    before: int = sum(len(prefixes[found["values"]]) * found["counts"] for found in numbers)
+    bodies: int = compute.sum(compute.binary_length(stripped[name])).as_py() or 0
+    return before + bodies
 
 
 def _match_numbers(name: str, choices: Iterable[Column]) -> Iterator[tuple[Column, Column]]:
