@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from schemaman.debezium.records import Order, Position
+from schemaman.debezium.records import Order, Position, PositionKind, Rank
 from schemaman.model.name_adjustment import Release
 from schemaman.model.types import Type
 from schemaman.plugins import Plugins
@@ -153,6 +153,13 @@ class Connector(Protocol):
         Raises:
             ValueError: the block has an impossible position.
         """
+
+    def read_committed_rank(self, source: Mapping[str, object]) -> tuple[PositionKind, Rank] | None:
+        """Read kind and rank of a position that has a commit, faster than `position` does.
+
+        None if the block is not of the usual form: `position` reads it then.
+        """
+        return None
 
     def stream_position(self, source: Mapping[str, object]) -> Position | None:
         """Read the stream's position when a row was read beside it; None if the block does not have it."""

@@ -45,6 +45,14 @@ Histories = Mapping[TableId, TableHistory]
 NO_SCHEMA = "JSON without a schema does not contain the types of its values"
 
 
+@dataclass(frozen=True, slots=True)
+class KeyDecoder:
+    """The decoder of the keys of one form; `cells` are those of `decode`."""
+
+    decode: Decoder
+    cells: tuple[Cell, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDecoder:
     """The decoder of one structure, and the column of each field of its rows.
@@ -263,7 +271,7 @@ class RecordTables:
 
     def make_key_decoder(
         self, form: BodySchema, made: TableDecoder, id: TableId, payload: Mapping[str, object]
-    ) -> Decoder:
+    ) -> KeyDecoder:
         """Make the decoder of keys of one form; a column that only the key has gets the key's type.
 
         Raises:
@@ -274,14 +282,15 @@ class RecordTables:
             unknown = [n for n in names if n not in made.columns]
             if unknown:
                 raise UnreadableInput(f"{NO_SCHEMA}: {', '.join(unknown)}")
-            return make_decoder([self._make_plain_cell(n, made.columns[n], made.has_texts) for n in names])
+            cells = [self._make_plain_cell(n, made.columns[n], made.has_texts) for n in names]
+            return KeyDecoder(make_decoder(cells), tuple(cells))
         cells = []
         for node, key_column in zip(read_fields(form.schema), read_columns(form.schema), strict=True):
             name = node["field"]
             if not _is_routing(name, payload, made, id):
                 column = made.columns.get(name) or made.schema.column(key_column.name) or key_column
                 cells.append(make_cell(node, column, form.encoding, self._modes, whole=True))
-        return make_decoder(cells)
+        return KeyDecoder(make_decoder(cells), tuple(cells))
 
     def _settle_version(self, table: RecordTable) -> RecordTable:
         if (

@@ -9,21 +9,22 @@ can be read. msgspec parses its payload: what both parse is equal, and what msgs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
 from typing import Any, NamedTuple
 
 import msgspec
 
-from schemaman.debezium.raw_record import is_outbox, is_snapshot_read
+from schemaman.debezium.raw_record import is_outbox, is_snapshot_read, read_epoch_ms
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import FRAMING_HEADERS
-from schemaman.sink.decoders import TableDecoder
+from schemaman.sink.body_parser import BodyParser
+from schemaman.sink.decoders import KeyDecoder, TableDecoder
 from schemaman.sink.payloads import BodySchema
-from schemaman.sink.row_change import Op, Row, RowChange
+from schemaman.sink.row_change import Op, RowChange
 from schemaman.sink.upsert import TopicOffset
-from schemaman.sink.values.row_decoder import FAULTS, Cell, Decoder, UnreadableCell
+from schemaman.sink.values.row_decoder import FAULTS, Cell
 from schemaman.sink.values.values import Value
 
 _OPS = ("c", "u", "d")
@@ -31,44 +32,60 @@ _IMAGES = ("before", "after")
 _NEEDED = {*_IMAGES, "source", "op"}
 
 
-class PlainChange(NamedTuple):
-    """A plain change: the index of its record in the batch, operation, order, time, and the record's key.
-
-    `cells` are those of the row after the change, None instead of a deleted row. `ts_ms` is the time of the
-    change at the source in epoch milliseconds; None if unknown.
-    """
-
-    place: int
-    record: TopicOffset
-    op: Op
-    order: str
-    ts_ms: int | None
-    key: Row
-    cells: tuple[Value, ...] | None
-
-
 @dataclass(frozen=True, slots=True)
 class PlainRows:
-    """The plain changes of one table and one structure, in the order of their records.
+    """The plain changes of one table and one structure, column by column, in the order of their records.
 
     `sample` is a change that was read in full; table, structure and version of all of them are its own.
-    `names` are the source's columns of the cells.
+    `names` are the source's columns of the `cells`, which are those of the row after the change, None in a
+    deleted row; `key_names` are those of the `keys` of the records. `times` are those of the changes at the
+    source in epoch milliseconds; None if unknown.
     """
 
     sample: RowChange
     names: tuple[str, ...]
-    changes: list[PlainChange] = field(default_factory=list)
+    key_names: tuple[str, ...]
+    records: list[TopicOffset]
+    ops: list[Op]
+    orders: list[str]
+    times: list[int | None]
+    keys: tuple[list[Value], ...]
+    cells: tuple[list[Value], ...]
+
+    def add_events(
+        self, events: PlainEvents, first: int, records: Iterable[TopicOffset], orders: Sequence[str]
+    ) -> None:
+        """Add the events from index `first` on, one for each order; `records` are their records."""
+        part = slice(first, first + len(orders))
+        self.records.extend(records)
+        self.orders.extend(orders)
+        self.ops.extend(events.ops[part])
+        self.times.extend(read_epoch_ms(source.get("ts_ms")) for source in events.sources[part])
+        for column, values in zip((*self.keys, *self.cells), (*events.keys, *events.cells), strict=True):
+            column.extend(values[part])
 
 
 class PlainRun(NamedTuple):
-    """Plain changes of one table that follow each other in a partition."""
+    """Plain changes of one table that follow each other in a partition, by their indices."""
 
     rows: PlainRows
-    changes: Sequence[PlainChange]
+    changes: range
 
 
-PlainEvent = tuple[Op, Mapping[str, Any], Row, Any]
-"""The operation of an event, its source block, its key, and its parsed row; None instead of a deleted row."""
+@dataclass(frozen=True, slots=True)
+class PlainEvents:
+    """Plain events of one form, column by column: operations, source blocks, keys and cells.
+
+    `indices` are those of their records, in order. The cells of a deleted row are None.
+    """
+
+    form: PlainForm
+    indices: Sequence[int]
+    ops: Sequence[Op]
+    sources: Sequence[Mapping[str, Any]]
+    keys: Sequence[Sequence[Value]]
+    cells: Sequence[Sequence[Value]]
+
 
 ReadNames = Callable[[Mapping[str, Any]], tuple[object, ...]]
 """Reads from a source block what identifies the table."""
@@ -79,16 +96,17 @@ class PlainForm:
     """The form of plain events of one table.
 
     `names` identify the table in the source block, `field_names` are those of the payload and of the row.
-    `fields` are the indices of the `cells` in parsed rows.
+    `fields` are the indices of the `cells` in parsed rows, `key_fields` those of the `key_cells` in keys.
     """
 
     value_prefix: bytes
     key_prefix: bytes
     names: tuple[object, ...]
     field_names: tuple[frozenset[str], frozenset[str]]
-    parse: Callable[[bytes], Any]
-    parse_key: Callable[[bytes], Mapping[str, object]]
-    decode_key: Decoder
+    values: BodyParser
+    keys: BodyParser
+    key_cells: tuple[Cell, ...]
+    key_fields: tuple[int, ...]
     cells: tuple[Cell, ...]
     fields: tuple[int, ...]
     rows: PlainRows
@@ -115,32 +133,77 @@ class PlainForm:
             and not (record.headers and _is_special(record))
         )
 
-    def parse_event(self, record: Record, read_names: ReadNames) -> PlainEvent | None:
-        """Parse an event and its key; None if it is not plain."""
-        value, key = record.value or b"", record.key or b""
-        if value[-1:] != b"}" or key[-1:] != b"}":
-            return None
-        try:
-            event = self.parse(value[len(self.value_prefix) : -1])
-            op, source, row = event.op, event.source, event.after
-            if op not in _OPS or is_snapshot_read(source) or read_names(source) != self.names:
-                return None
-            decoded = self.decode_key(self.parse_key(key[len(self.key_prefix) : -1]))
-        except (msgspec.MsgspecError, UnreadableCell, ValueError, ArithmeticError, RecursionError):
-            return None
-        if op == "d":
-            return op, source, decoded.row, None
-        return None if row is None else (op, source, decoded.row, row)
-
-    def read_cells(self, rows: Sequence[Any]) -> tuple[list[Sequence[Value]], set[int]]:
-        """Read the cells of rows, column by column, and the indices of rows that are not plain."""
-        bad: set[int] = set()
-        values = list(zip(*map(msgspec.structs.astuple, rows), strict=True))
-        columns = [
-            _read_column(cell, values[index], bad)
-            for cell, index in zip(self.cells, self.fields, strict=True)
+    def read_events(
+        self, records: Sequence[Record], indices: Sequence[int], read_names: ReadNames
+    ) -> PlainEvents:
+        """Read the plain events among the records at some indices, which begin as those of this form do."""
+        values, keys = ([getattr(records[i], side) for i in indices] for side in ("value", "key"))
+        events = self.values.parse_all([_cut_payload(self.value_prefix, value) for value in values])
+        parsed = self.keys.parse_all([_cut_payload(self.key_prefix, key) for key in keys])
+        taken = [
+            at
+            for at, (event, key) in enumerate(zip(events, parsed, strict=True))
+            if event is not None and key is not None and self._is_plain(event, read_names)
         ]
-        return columns, bad
+        found = [events[at] for at in taken]
+        bad: set[int] = set()
+        key_rows = [msgspec.structs.astuple(parsed[at]) for at in taken]
+        key_columns = _read_columns(self.key_cells, self.key_fields, key_rows, bad)
+        living = [at for at, event in enumerate(found) if event.op != "d"]
+        bad_rows: set[int] = set()
+        rows = [msgspec.structs.astuple(found[at].after) for at in living]
+        columns = _read_columns(self.cells, self.fields, rows, bad_rows)
+        if len(living) < len(found):
+            columns = [_spread_values(column, living, len(found)) for column in columns]
+        bad.update(living[at] for at in bad_rows)
+        made = PlainEvents(
+            self, [indices[at] for at in taken], [event.op for event in found],
+            [event.source for event in found], key_columns, columns,
+        )  # fmt: skip
+        return _leave_out(made, bad) if bad else made
+
+    def _is_plain(self, event: Any, read_names: ReadNames) -> bool:
+        op, source = event.op, event.source
+        return (
+            op in _OPS
+            and (op == "d" or event.after is not None)
+            and (source.get("snapshot") == "false" or not is_snapshot_read(source))
+            and read_names(source) == self.names
+        )
+
+
+def _cut_payload(prefix: bytes, body: bytes) -> bytes:
+    """Cut the payload out of a body that begins with a prefix; empty if the body ends otherwise."""
+    return body[len(prefix) : -1] if body.endswith(b"}") else b""
+
+
+def _read_columns(
+    cells: Sequence[Cell], fields: Sequence[int], rows: Sequence[tuple[Any, ...]], bad: set[int]
+) -> list[Sequence[Value]]:
+    """Read the cells of rows, column by column; the indices of rows that are not plain go to `bad`."""
+    if not rows:
+        return [()] * len(cells)
+    values = list(zip(*rows, strict=True))
+    return [_read_column(cell, values[index], bad) for cell, index in zip(cells, fields, strict=True)]
+
+
+def _spread_values(values: Sequence[Value], indices: Sequence[int], size: int) -> Sequence[Value]:
+    """Put values at their indices in a column of a size; the others are None."""
+    column: list[Value] = [None] * size
+    for index, value in zip(indices, values, strict=True):
+        column[index] = value
+    return column
+
+
+def _leave_out(events: PlainEvents, bad: Collection[int]) -> PlainEvents:
+    """Leave out some events."""
+    good = [at not in bad for at in range(len(events.indices))]
+    ops: list[Op] = list(compress(events.ops, good))
+    return PlainEvents(
+        events.form, list(compress(events.indices, good)), ops, list(compress(events.sources, good)),
+        [list(compress(column, good)) for column in events.keys],
+        [list(compress(column, good)) for column in events.cells],
+    )  # fmt: skip
 
 
 def _read_column(cell: Cell, values: Sequence[Any], bad: set[int]) -> Sequence[Value]:
@@ -167,56 +230,60 @@ def _read_cell(convert: Callable[[object], Value], value: object, index: int, ba
 
 
 def make_plain_form(
-    payload: Mapping[str, Any],
+    payloads: tuple[Mapping[str, Any], Any],
     bodies: tuple[BodySchema, BodySchema],
     names: tuple[object, ...],
     decoder: TableDecoder,
-    decode_key: Decoder,
+    key_decoder: KeyDecoder,
     change: RowChange,
 ) -> PlainForm | None:
-    """Make the form of events like one that was read: its payload, the schemas of its value and its key.
+    """Make the form of events like one that was read: its payloads, the schemas of its value and its key.
 
     None if events of this form are read in full.
     """
-    value, key = bodies
+    (payload, key_row), (value, key), cells = payloads, bodies, key_decoder.cells
     row = payload.get("after")
     if not (value.prefix and key.prefix and decoder.schema.key and payload.keys() >= _NEEDED):
         return None
     if not isinstance(row, dict) or not decoder.cells or {cell[0] for cell in decoder.cells} - row.keys():
         return None
-    attributes = {name: f"f{i}" for i, name in enumerate(row)}
+    if not isinstance(key_row, dict) or not cells or len({cell[1] for cell in cells}) < len(cells):
+        return None
     try:
-        made = msgspec.defstruct(
-            "PlainRow",
-            [(attribute, Any) for attribute in attributes.values()],
-            rename={attribute: name for name, attribute in attributes.items()},
-            forbid_unknown_fields=True,
-            gc=False,
-        )
-        typed = {"before": made | None, "after": made | None, "source": dict[str, Any], "op": str}
-        envelope = {name: name if name in _NEEDED else f"m{i}" for i, name in enumerate(payload)}
-        event = msgspec.defstruct(
-            "PlainEvent",
-            [(attribute, typed.get(name, Any)) for name, attribute in envelope.items()],
-            rename={attribute: name for name, attribute in envelope.items()},
-            forbid_unknown_fields=True,
-            gc=False,
-        )
-        parse, parse_key = _make_parser(event, value), _make_parser(dict[str, Any], key)
+        made = _define_struct("PlainRow", dict.fromkeys(row, Any))
+        image = made | None
+        typed = {"before": image, "after": image, "source": dict[str, Any], "op": str}
+        event = _define_struct("PlainEvent", {name: typed.get(name, Any) for name in payload}, _NEEDED)
+        values = BodyParser(event, value)
+        keys = BodyParser(_define_struct("PlainKey", dict.fromkeys(key_row, Any)), key)
     except (TypeError, ValueError):  # such as half a surrogate pair in a name
         return None
-    indices = {name: index for index, name in enumerate(row)}
-    fields = tuple(indices[cell[0]] for cell in decoder.cells)
-    rows = PlainRows(change, tuple(cell[1] for cell in decoder.cells))
+    rows = PlainRows(
+        change, tuple(cell[1] for cell in decoder.cells), tuple(cell[1] for cell in cells), [], [], [], [],
+        tuple([] for _ in cells), tuple([] for _ in decoder.cells),
+    )  # fmt: skip
     return PlainForm(
-        value.prefix, key.prefix, names, (frozenset(payload), frozenset(row)), parse, parse_key, decode_key,
-        decoder.cells, fields, rows,
+        value.prefix, key.prefix, names, (frozenset(payload), frozenset(row)), values, keys,
+        cells, _find_fields(cells, key_row), decoder.cells, _find_fields(decoder.cells, row), rows,
     )  # fmt: skip
 
 
-def _make_parser(type: Any, body: BodySchema) -> Callable[[bytes], Any]:
-    hook = Decimal if body.has_decimals else None
-    return msgspec.json.Decoder(type, float_hook=hook).decode
+def _find_fields(cells: Sequence[Cell], row: Iterable[str]) -> tuple[int, ...]:
+    """The indices of the fields of cells in a row."""
+    indices = {name: index for index, name in enumerate(row)}
+    return tuple(indices[cell[0]] for cell in cells)
+
+
+def _define_struct(title: str, types: Mapping[str, Any], own: Collection[str] = ()) -> Any:
+    """Define the structure of JSON objects with exactly these members; `own` names are attributes."""
+    attributes = {name: name if name in own else f"f{i}" for i, name in enumerate(types)}
+    return msgspec.defstruct(
+        title,
+        [(attributes[name], type) for name, type in types.items()],
+        rename={attribute: name for name, attribute in attributes.items()},
+        forbid_unknown_fields=True,
+        gc=False,
+    )
 
 
 def _is_special(record: Record) -> bool:

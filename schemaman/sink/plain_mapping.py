@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from operator import le
 
 from schemaman.model.types import Binary, Date, Integer, String
-from schemaman.sink.plain_events import PlainChange, PlainRows
-from schemaman.sink.row_change import RowChange
+from schemaman.sink.plain_events import PlainRows
+from schemaman.sink.row_change import Op, RowChange
 from schemaman.sink.row_mapping import RowMap, find_lake_columns
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.to_lake import make_cached_fitter
@@ -30,7 +32,7 @@ class PlainMapping:
     and in the columns of `always`. `others` are columns of the table without a value in any change.
     """
 
-    changes: Sequence[PlainChange]
+    rows: PlainRows
     columns: Mapping[str, Sequence[object]]
     keys: Sequence[Key]
     always: frozenset[str]
@@ -38,14 +40,14 @@ class PlainMapping:
 
     def make_change(self, index: int) -> LakeChange:
         """Make the change as `map_change` does."""
-        change = self.changes[index]
-        names = self.always if change.op == "d" else self.columns
+        rows = self.rows
+        names = self.always if rows.ops[index] == "d" else self.columns
         values = {name: self.columns[name][index] for name in names}
-        return LakeChange(change.op, change.order, change.record, values)
+        return LakeChange(rows.ops[index], rows.orders[index], rows.records[index], values)
 
-    def list_kept(self, index: int) -> frozenset[str]:
-        """List the columns that keep the values of the table, if this is the only change of its row."""
-        match self.changes[index].op:
+    def list_kept(self, op: Op) -> frozenset[str]:
+        """List the columns that keep the values of the table where a change is the only one of its row."""
+        match op:
             case "d":
                 return self.others | (self.columns.keys() - self.always)
             case "c":
@@ -56,22 +58,22 @@ class PlainMapping:
 
 def map_plain_rows(rows: PlainRows, to: RowMap, truncated_at: str) -> PlainMapping | None:
     """Map the changes; None if a change needs more than its own values, or has one that does not fit."""
-    changes, sample = rows.changes, rows.sample
-    if not to.key or not _is_mapped_plainly(sample, to) or any(c.order <= truncated_at for c in changes):
+    sample = rows.sample
+    if not to.key or not _is_mapped_plainly(sample, to) or min(rows.orders) <= truncated_at:
         return None
-    cells = list(zip(*(c.cells or (None,) * len(rows.names) for c in changes), strict=True))
     columns: dict[str, Sequence[object]] = {}
-    for name, values in zip(rows.names, cells, strict=True):
+    for name, values in zip(rows.names, rows.cells, strict=True):
         if not _map_column(name, values, sample, to, columns):
             return None
-    keys = _map_keys(changes, sample, to)
-    if keys is None or not to.key or columns.keys() & to.dropped:
+    keys = _map_keys(rows, to)
+    if keys is None or columns.keys() & to.dropped:
         return None
-    columns |= dict(zip(to.key, zip(*keys, strict=True), strict=True))
-    metadata = _fill_metadata(changes, sample.record.stream, to)
+    columns |= keys
+    metadata = _fill_metadata(rows, to)
     always = frozenset((*to.key, *metadata))
     others = frozenset(c.name for c in to.columns) - columns.keys() - metadata.keys()
-    return PlainMapping(changes, {**columns, **metadata}, keys, always, others)
+    whole = list(zip(*(columns[name] for name in to.key), strict=True))
+    return PlainMapping(rows, {**columns, **metadata}, whole, always, others)
 
 
 def _is_mapped_plainly(sample: RowChange, to: RowMap) -> bool:
@@ -112,35 +114,34 @@ def _map_column(
     return True
 
 
-def _map_keys(changes: Sequence[PlainChange], sample: RowChange, to: RowMap) -> list[Key] | None:
+def _map_keys(rows: PlainRows, to: RowMap) -> dict[str, Sequence[object]] | None:
     """Map the keys of the records; None if they are not the key of the table, or not compared as they are."""
-    names = tuple(changes[0].key)
     columns: dict[str, Sequence[object]] = {}
-    for name in names:
-        values = [change.key[name] for change in changes]
-        if None in values or not _map_column(name, values, sample, to, columns):
+    for name, values in zip(rows.key_names, rows.keys, strict=True):
+        if None in values or not _map_column(name, values, rows.sample, to, columns):
             return None
     types = (column.type for column in to.key_columns)
     if columns.keys() != set(to.key) or not all(
         isinstance(t, Integer | String | Binary | Date) for t in types
     ):
         return None
-    return list(zip(*(columns[name] for name in to.key), strict=True))
+    return columns
 
 
-def _fill_metadata(changes: Sequence[PlainChange], stream: str, to: RowMap) -> dict[str, Sequence[object]]:
+def _fill_metadata(rows: PlainRows, to: RowMap) -> dict[str, Sequence[object]]:
     """The values of the table's metadata columns."""
     if not to.metadata_columns:
         return {}
+    topics, partitions, offsets = zip(*rows.records, strict=True)
     values: dict[str, Sequence[object]] = {
-        "op": [c.op for c in changes],
-        "ts": [None if c.ts_ms is None else _EPOCH + timedelta(milliseconds=c.ts_ms) for c in changes],
-        "deleted": [c.op == "d" for c in changes],
-        "position": [c.order for c in changes],
-        "stream": [stream] * len(changes),
-        "topic": [c.record[0] for c in changes],
-        "partition": [c.record[1] for c in changes],
-        "offset": [c.record[2] for c in changes],
+        "op": rows.ops,
+        "ts": [None if ms is None else _EPOCH + timedelta(milliseconds=ms) for ms in rows.times],
+        "deleted": [op == "d" for op in rows.ops],
+        "position": rows.orders,
+        "stream": [rows.sample.record.stream] * len(rows.ops),
+        "topic": topics,
+        "partition": partitions,
+        "offset": offsets,
     }
     return {name: values[role] for role, name in to.metadata_columns.items() if role in values}
 
@@ -159,17 +160,23 @@ def fold_plain_rows(mappings: Sequence[PlainMapping], read_in_full: Collection[K
     A change needs the whole fold if its key has a change that was read in full or is of another mapping, or
     if its row may keep a value of the table and has several changes.
     """
+    if len(mappings) == 1 and not read_in_full:
+        (mapping,) = mappings
+        orders, newest_at = mapping.rows.orders, dict(zip(mapping.keys, count()))
+        is_whole = not mapping.others or len(newest_at) == len(orders)
+        if is_whole and all(map(le, orders, orders[1:])):
+            return FoldedRows([list(newest_at.values())], [[]])
     newest: dict[Key, tuple[int, int]] = {}
     shared: set[Key] = set(read_in_full)
     for at, mapping in enumerate(mappings):
-        changes, is_partial = mapping.changes, bool(mapping.others)
+        orders, is_partial = mapping.rows.orders, bool(mapping.others)
         for index, key in enumerate(mapping.keys):
             other = newest.get(key)
             if other is None:
                 newest[key] = (at, index)
             elif is_partial or other[0] != at:
                 shared.add(key)
-            elif changes[index].order >= changes[other[1]].order:
+            elif orders[index] >= orders[other[1]]:
                 newest[key] = (at, index)
     chosen: list[list[int]] = [[] for _ in mappings]
     for key, (at, index) in newest.items():

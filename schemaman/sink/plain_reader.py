@@ -5,16 +5,15 @@ Law: each record has the outcome that `RowReader` gives it; the two differ only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from schemaman.debezium.raw_record import read_epoch_ms
 from schemaman.debezium.records import Record
-from schemaman.sink.plain_events import PlainChange, PlainEvent, PlainForm, PlainRows, PlainRun
+from schemaman.sink.plain_events import PlainEvents, PlainForm, PlainRows, PlainRun
 from schemaman.sink.reader import RowReader, read_table_names
 from schemaman.sink.row_change import RowChange, RowOutcome
-from schemaman.sink.values.values import Value
 
 READ_IN_FULL = 64
 """Changes in a topic that are read in full before a form is learned from one: so many repay its making."""
@@ -22,8 +21,6 @@ READ_IN_FULL = 64
 _CHUNK = 4_096
 _MAX_FORMS = 8
 """The number of forms that are kept for a topic; the oldest one is dropped."""
-
-_Parsed = tuple[PlainForm, PlainEvent]
 
 
 @dataclass(slots=True)
@@ -62,81 +59,62 @@ class PlainReader:
     @property
     def tables(self) -> tuple[PlainRows, ...]:
         """The plain changes that were read so far, by table and structure."""
-        return tuple(rows for rows in self._tables if rows.changes)
+        return tuple(rows for rows in self._tables if rows.orders)
 
     def read_all(self, records: Iterable[Record]) -> Iterator[RowOutcome | PlainRun]:
         """Read the outcomes of records, in order; plain changes come in runs."""
-        remaining, place, size = iter(records), 0, min(self._in_full + 1, self._chunk)
+        remaining, size = iter(records), min(self._in_full + 1, self._chunk)
         while chunk := list(islice(remaining, size)):
-            yield from self._read_chunk(chunk, place)
-            place, size = place + len(chunk), min(2 * size, self._chunk)
+            yield from self._read_chunk(chunk)
+            size = min(2 * size, self._chunk)
 
-    def _read_chunk(self, chunk: Sequence[Record], start: int) -> Iterator[RowOutcome | PlainRun]:
-        events, cells = self._parse_events(chunk)
+    def _read_chunk(self, chunk: Sequence[Record]) -> Iterator[RowOutcome | PlainRun]:
+        found = self._find_events(chunk)
         index = end = 0
         while index < len(chunk):
-            end = end if index < end else _find_run_end(chunk, events, index)
-            if index < end:
-                rows = events[index][0].rows
-                changes = self._order_run(chunk, events, cells, range(index, end), start)
-                if changes:
-                    rows.changes.extend(changes)
-                    yield PlainRun(rows, changes)
-                    index += len(changes)
+            events = found[index]
+            if events is not None:
+                end = end if index < end else _find_run_end(chunk, found, index)
+                run = self._order_run(chunk, events, range(index, end))
+                if run.changes:
+                    yield run
+                    index += len(run.changes)
                 if index == end:
                     continue
             outcome = self._read(chunk[index])
-            if index not in events and isinstance(outcome, RowChange):
+            if events is None and isinstance(outcome, RowChange):
                 self._learn_form(chunk[index], outcome)
             yield outcome
             index += 1
 
-    def _order_run(
-        self,
-        chunk: Sequence[Record],
-        events: Mapping[int, _Parsed],
-        cells: Mapping[int, tuple[Value, ...]],
-        run: range,
-        start: int,
-    ) -> list[PlainChange]:
+    def _order_run(self, chunk: Sequence[Record], events: PlainEvents, run: range) -> PlainRun:
         """The first changes of a run of plain events of one form and partition, in an order beyond doubt."""
-        form = events[run.start][0]
-        sources = ((chunk[index], events[index][1][1]) for index in run)
-        orders = self._reader.order_plain_events(form.rows.sample.table, form.connector, sources)
-        changes = []
-        for index, order in zip(run, orders, strict=False):
-            (op, source, key, _), record = events[index][1], chunk[index]
-            place, at = start + index, (record.topic, record.partition, record.offset)
-            changes.append(
-                PlainChange(place, at, op, order, read_epoch_ms(source.get("ts_ms")), key, cells.get(index))
-            )
-        if changes:
-            last = chunk[run.start + len(changes) - 1]
-            self._reader.remember_last(last, is_delete=changes[-1].op == "d")
-        return changes
+        form, first = events.form, bisect_left(events.indices, run.start)
+        rows, records = form.rows, chunk[run.start : run.stop]
+        sources = events.sources[first : first + len(run)]
+        orders = self._reader.order_plain_events(rows.sample.table, form.connector, records, sources)
+        start, size = len(rows.orders), len(orders)
+        if orders:
+            taken = [(record.topic, record.partition, record.offset) for record in records[:size]]
+            rows.add_events(events, first, taken, orders)
+            self._reader.remember_last(records[size - 1], is_delete=rows.ops[-1] == "d")
+        return PlainRun(rows, range(start, start + size))
 
-    def _parse_events(
-        self, chunk: Sequence[Record]
-    ) -> tuple[dict[int, _Parsed], dict[int, tuple[Value, ...]]]:
-        """Parse the plain events of a chunk, and read their cells, both by the indices of records."""
-        events: dict[int, _Parsed] = {}
-        rows: dict[PlainForm, list[int]] = {}
+    def _find_events(self, chunk: Sequence[Record]) -> list[PlainEvents | None]:
+        """Find the plain events of a chunk; each record has those to which it belongs."""
+        found: list[PlainEvents | None] = [None] * len(chunk)
+        by_topic: dict[str, list[int]] = {}
         for index, record in enumerate(chunk):
-            known = self._topics.get(record.topic)
+            by_topic.setdefault(record.topic, []).append(index)
+        for topic, remaining in by_topic.items():
+            known = self._topics.get(topic)
             for form in () if known is None else known.forms:
-                event = form.parse_event(record, read_table_names) if form.begins(record) else None
-                if event is not None:
-                    events[index] = (form, event)
-                    if event[3] is not None:
-                        rows.setdefault(form, []).append(index)
-                    break
-        cells: dict[int, tuple[Value, ...]] = {}
-        for form, indices in rows.items():
-            columns, bad = form.read_cells([events[index][1][3] for index in indices])
-            cells.update(zip(indices, zip(*columns, strict=True), strict=True))
-            for at in bad:
-                del events[indices[at]]
-        return events, cells
+                begun = [index for index in remaining if form.begins(chunk[index])]
+                events = form.read_events(chunk, begun, read_table_names)
+                for index in events.indices:
+                    found[index] = events
+                remaining = [index for index in remaining if found[index] is None]
+        return found
 
     def _learn_form(self, record: Record, change: RowChange) -> None:
         """Learn the form of plain events from a change that was read in full, if it is time."""
@@ -151,19 +129,10 @@ class PlainReader:
             self._tables.append(form.rows)
 
 
-def _find_run_end(chunk: Sequence[Record], events: Mapping[int, _Parsed], start: int) -> int:
+def _find_run_end(chunk: Sequence[Record], found: Sequence[PlainEvents | None], start: int) -> int:
     """The end of the plain events of one form and partition that begin at an index."""
-    first = events.get(start)
-    if first is None:
-        return start
-    topic, partition = chunk[start].topic, chunk[start].partition
+    events, partition = found[start], chunk[start].partition
     for index in range(start + 1, len(chunk)):
-        event, record = events.get(index), chunk[index]
-        if (
-            event is None
-            or event[0] is not first[0]
-            or record.partition != partition
-            or record.topic != topic
-        ):
+        if found[index] is not events or chunk[index].partition != partition:
             return index
     return len(chunk)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise, takewhile
+from operator import le, lt
 from typing import Any
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Coordinates, Position, Record
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.model.schema import TableId
 from schemaman.sink.row_order import (
     INCREMENTAL,
@@ -119,10 +120,12 @@ class ReadProgress:
             found = format_order_at(own, parse_order(before)[1], coordinates.partition, coordinates.offset)
         return found, found < before, ambiguity
 
-    def order_run(self, table: TableId, changes: Iterable[tuple[Record, str | None]]) -> list[str]:
+    def order_run(
+        self, partition: TablePartition, offsets: Sequence[int], positions: Sequence[str | None]
+    ) -> list[str]:
         """Find the orders of streamed changes of a table that follow each other in a partition.
 
-        Each change has its record, and its position with its commit (`lacks_commit`) as text, None without
+        Each change has its offset, and its position with its commit (`lacks_commit`) as text, None without
         one. Returns the orders of the first changes whose positions are beyond all that were read before
         them: these are not redelivered, and in a whole batch their orders are certain. `order_change` gives
         the same. Nothing is remembered of the others.
@@ -130,25 +133,28 @@ class ReadProgress:
         found: list[str] = []
         if self._ambiguity is not None and self._ambiguity.has_gaps:
             return found
-        partition: TablePartition | None = None
-        (offsets, greatest), index = _NO_ORDERS, 0
-        reached = last = ""
-        for record, position in changes:
-            if partition is None:
-                partition = (table, record.topic, record.partition)
-                reached = self._find_greatest_before(partition, record.offset)
-                offsets, greatest = self._read_orders.get(partition, _NO_ORDERS)
-                index = bisect_left(offsets, record.offset)
-                last = parse_order(reached)[0] if reached else ""
-            while index < len(offsets) and offsets[index] < record.offset:
-                reached = max(reached, greatest[index])
-                last, index = parse_order(reached)[0], index + 1
-            order = format_order_at(position or "", STREAM, record.partition, record.offset)
-            if not reached or position is None or position <= last or order <= reached:
+        known, greatest = self._read_orders.get(partition, _NO_ORDERS)
+        reached = self._find_greatest_before(partition, offsets[0])
+        start, index = 0, bisect_left(known, offsets[0])
+        if not all(map(le, offsets, offsets[1:])):
+            return found  # the records come again
+        while start < len(offsets) and reached:
+            # up to the next record whose order is known already
+            end = len(offsets) if index == len(known) else bisect_right(offsets, known[index])
+            orders = [
+                format_order_at(position or "", STREAM, partition[2], offset)
+                for position, offset in zip(positions[start:end], offsets[start:end], strict=True)
+            ]
+            last = parse_order(reached)[0]
+            size = _count_rising([last, *positions[start:end]], [reached, *orders])
+            found += orders[:size]
+            reached = orders[size - 1] if size else reached
+            if size < len(orders):
                 break
-            found.append(order)
-            last, reached = position, order
-        if partition is not None and found:
+            if end < len(offsets):
+                reached, index = max(reached, greatest[index]), index + 1
+            start = end
+        if found:
             self.greatest_orders[partition] = reached
             if self._ambiguity is not None:
                 self._certain_offsets.setdefault(partition, parse_offset(found[-1]))
@@ -241,6 +247,22 @@ class ReadProgress:
             if not read and position.kind == "lsn" and position.commit is None and last_step == SNAPSHOT:
                 return max(own, last), STREAM
         return (last, UNPOSITIONED) if last_step == UNPOSITIONED and own <= last else (own, step)
+
+
+def _count_rising(positions: Sequence[str | None], orders: Sequence[str]) -> int:
+    """Count the positions behind the first one that rise, each with a rising order; None rises never."""
+    try:
+        if all(map(lt, positions, positions[1:])) and all(map(lt, orders, orders[1:])):  # type: ignore[arg-type]
+            return len(orders) - 1
+    except TypeError:  # one is None
+        pass
+    steps = zip(pairwise(positions), pairwise(orders), strict=True)
+    return sum(1 for _ in takewhile(_is_rising, steps))
+
+
+def _is_rising(step: tuple[tuple[str | None, str | None], tuple[str, str]]) -> bool:
+    (before, position), (reached, order) = step
+    return before is not None and position is not None and before < position and reached < order
 
 
 def lacks_commit(position: Position, source: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ row.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from schemaman.debezium.connector import find_connector
@@ -36,7 +36,7 @@ from schemaman.debezium.source_block import Origin, read_origin
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import UnreadableInput
 from schemaman.model.schema import DEFAULT_STREAM, TableId
-from schemaman.sink.decoders import Histories, RecordTable, RecordTables, TableDecoder
+from schemaman.sink.decoders import Histories, KeyDecoder, RecordTable, RecordTables, TableDecoder
 from schemaman.sink.flattened import FlattenedRow, is_flattened_delete, read_flattened, read_flattened_delete
 from schemaman.sink.payloads import BodyReader, BodySchema
 from schemaman.sink.plain_events import PlainForm, make_plain_form
@@ -119,28 +119,33 @@ class RowReader:
         if record.value is None or record.key is None or not isinstance(change.after, Mapping):
             return None
         payload, form = self._bodies.read(record, record.value, "value")
-        _, key_form = self._bodies.read(record, record.key, "key")
+        key, key_form = self._bodies.read(record, record.key, "key")
         if form.schema is None or key_form.schema is None or not _is_event(payload):
             return None
         table = self._find_table(payload, form)
         made = None if table is None else table.single
-        decode_key = None if made is None else key_form.decoders.get((made, ()))
-        if made is None or decode_key is None:
+        key_decoder = None if made is None else key_form.decoders.get((made, ()))
+        if made is None or key_decoder is None:
             return None
         names = read_table_names(payload["source"])
-        return make_plain_form(payload, (form, key_form), names, made, cast(Decoder, decode_key), change)
+        bodies = (form, key_form)
+        return make_plain_form((payload, key), bodies, names, made, cast(KeyDecoder, key_decoder), change)
 
     def order_plain_events(
-        self, table: TableId, connector: object, events: Iterable[tuple[Record, Mapping[str, Any]]]
+        self,
+        table: TableId,
+        connector: object,
+        records: Sequence[Record],
+        sources: Sequence[Mapping[str, Any]],
     ) -> list[str]:
         """Find the orders of the first of some plain events that follow each other in a partition.
 
-        `connector` is the name in all their source blocks. Each event has its record and its source block.
-        Their orders are beyond doubt. Nothing is remembered of the others, and `read` has to read the next.
+        `connector` is the name in all their source blocks. The orders are beyond doubt. Nothing is remembered
+        of the other events, and `read` has to read the next one.
         """
-        format_source = _make_position_formatter(connector)
-        placed = ((record, format_source(source)) for record, source in events)
-        return self._progress.order_run(table, placed)
+        positions = list(map(_make_position_formatter(connector), sources))
+        offsets = [record.offset for record in records]
+        return self._progress.order_run((table, records[0].topic, records[0].partition), offsets, positions)
 
     def remember_last(self, record: Record, *, is_delete: bool) -> None:
         """Remember the last record of a partition, which another reader has read."""
@@ -430,11 +435,11 @@ class RowReader:
                     "ExtractField$Key)"
                 )
             names = tuple(payload) if form.schema is None else ()
-            decode = form.decoders.get((made, names))
-            if decode is None:
-                decode = self._tables.make_key_decoder(form, made, table, payload)
-                form.decoders[made, names] = decode
-            return cast(Decoder, decode)(payload).row
+            known = form.decoders.get((made, names))
+            if known is None:
+                known = self._tables.make_key_decoder(form, made, table, payload)
+                form.decoders[made, names] = known
+            return cast(KeyDecoder, known).decode(payload).row
         except UnreadableInput as fault:
             raise UnreadableInput(f"key: {explain_key(record.key, fault.message)}") from None
         except UnreadableCell as fault:
@@ -514,17 +519,22 @@ def _is_too_great(rank: Rank) -> bool:
 
 def _make_position_formatter(connector: object) -> Callable[[Mapping[str, Any]], str | None]:
     """Make the function that formats the position of a streamed change; None without one or its commit."""
-    read = find_connector(connector).position
+    plugin = find_connector(connector)
+    read, read_rank = plugin.position, plugin.read_committed_rank
 
     def format_source(source: Mapping[str, Any]) -> str | None:
-        try:
-            position = read(source)
-            rank = _rank_position(position)
-        except (ValueError, TypeError):
-            return None
-        if position.kind == "none" or _is_too_great(rank) or lacks_commit(position, source):
-            return None
-        return format_rank(position.kind, rank)
+        ranked = read_rank(source)
+        if ranked is not None:
+            kind, rank = ranked
+        else:
+            try:
+                position = read(source)
+                kind, rank = position.kind, _rank_position(position)
+            except (ValueError, TypeError):
+                return None
+            if kind == "none" or lacks_commit(position, source):
+                return None
+        return None if _is_too_great(rank) else format_rank(kind, rank)
 
     return format_source
 

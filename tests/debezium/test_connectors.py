@@ -167,6 +167,25 @@ def test_positions_are_ordered_as_numbers_not_as_texts(dialect, sources):
     assert len(set(ranks)) == len(ranks)
 
 
+@given(
+    st.integers(-3, 2**64) | st.sampled_from([None, "7", 7.0, True]),
+    st.sampled_from(["%s", '["%s","9"]', '["%s",null]', '[null,"%s"]', '["%s", "9"]', "[%s]", '["%s"]']),
+    st.integers(-3, 2**64) | st.sampled_from(["x", "", "\u0661"]),
+)
+def test_a_rank_that_is_read_fast_is_that_of_the_position(lsn, form, commit):
+    connector, source = (
+        CONNECTORS.get("postgresql"),
+        {"lsn": lsn, "sequence": form.replace("%s", str(commit))},
+    )
+    found = connector.read_committed_rank(source)
+    if found is not None:
+        position = connector.position(source)
+        assert found == (position.kind, position.rank)
+        assert position.commit is not None
+    if type(lsn) is type(commit) is int and min(lsn, commit) >= 0 and commit < 10**19:
+        assert (found is not None) == (form in ('["%s","9"]', '["%s",null]'))
+
+
 SCN = st.integers(0, 120) | st.integers(0, 10**12)
 
 

@@ -69,28 +69,29 @@ def require_same(
     found: list[object] = []
     for read_outcome in plain.read_all(read):
         if isinstance(read_outcome, PlainRun):
-            found += [(read_outcome.rows, change) for change in read_outcome.changes]
+            found += [(read_outcome.rows, at) for at in read_outcome.changes]
         else:
             found.append(read_outcome)
     assert len(found) == len(expected)
-    for index, (outcome, wanted) in enumerate(zip(found, expected, strict=True)):
-        assert describe(outcome, index) == describe(wanted, index)
+    for outcome, wanted in zip(found, expected, strict=True):
+        assert describe(outcome) == describe(wanted)
     assert other.greatest_orders == single.greatest_orders
     assert other._last == single._last
     return sum(isinstance(outcome, tuple) for outcome in found)
 
 
-def describe(outcome: object, index: int) -> object:
+def describe(outcome: object) -> object:
     """What a change writes, with the types of its values."""
     if isinstance(outcome, tuple):
-        rows, plain = outcome
-        assert plain.place == index
-        cells = None if plain.cells is None else dict(zip(rows.names, plain.cells, strict=True))
-        at = plain.record
-        time = (plain.order, plain.ts_ms, False, "")
-        return repr(
-            (at, rows.sample.table, rows.sample.version, plain.op, time, frozenset(), plain.key, cells)
+        rows, index = outcome
+        op, sample = rows.ops[index], rows.sample
+        cells, key = (
+            {name: column[index] for name, column in zip(names, columns, strict=True)}
+            for names, columns in ((rows.names, rows.cells), (rows.key_names, rows.keys))
         )
+        after = None if op == "d" else cells
+        time = (rows.orders[index], rows.times[index], False, "")
+        return repr((rows.records[index], sample.table, sample.version, op, time, frozenset(), key, after))
     if not isinstance(outcome, RowChange):
         return outcome
     change = outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pyarrow as arrow
@@ -54,6 +55,26 @@ def test_restored_records_are_those_that_were_stripped(spark: SparkSession, tabl
     assert tables > 2 or sizes[0] * 2 < sizes[1]
 
 
+def test_a_light_batch_after_another_is_read_once(spark: SparkSession) -> None:
+    gatherer, read = BatchGatherer(small=20, most=60, most_bytes=1 << 20), spark.sparkContext.accumulator(0)
+
+    def count_rows(parts: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        for part in parts:
+            read.add(part.num_rows)
+            yield part
+
+    counts = []
+    for size in (30, 30, 40, 80, 30, 30):
+        before = read.value
+        batch = make_frame(spark, make_records(size))
+        with gatherer.gather(batch.mapInArrow(count_rows, batch.schema)) as gathered:
+            assert isinstance(gathered, arrow.Table) is (size <= 60)
+        counts.append((read.value - before) / size)
+    assert counts[1:3] == [1, 1]
+    assert counts[3] == 2
+    assert counts[4:] == [1, 1]
+
+
 def test_a_batch_is_gathered_by_its_size_whatever_came_before(spark: SparkSession) -> None:
     gatherer = BatchGatherer(small=20, most=60, most_bytes=70_000)
     for count, is_here in (
@@ -64,6 +85,15 @@ def test_a_batch_is_gathered_by_its_size_whatever_came_before(spark: SparkSessio
         (21, True),
         (0, True),
         (60, False),
+        (30, True),
+        (30, True),
+        (40, True),
+        (60, False),
+        (40, True),
+        (80, False),
+        (40, True),
+        (30, True),
+        (20, True),
     ):
         records = make_records(count)
         with gatherer.gather(make_frame(spark, records)) as gathered:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _numbers
-from schemaman.debezium.records import NO_POSITION, Position
+from schemaman.debezium.records import NO_POSITION, Position, PositionKind, Rank
 from schemaman.model.name_adjustment import Release, restore_misread_name
 from schemaman.model.types import (
     Array,
@@ -144,6 +144,14 @@ class Postgresql(Connector):
         if lsn < 0:
             raise ValueError(f"a position that cannot be read: lsn {str(lsn)[:40]}")
         return Position("lsn", str(lsn), _read_commit(source.get("sequence")))
+
+    def read_committed_rank(self, source: Mapping[str, object]) -> tuple[PositionKind, Rank] | None:
+        """Read the two numbers of a position as it is usually written."""
+        lsn, sequence = source.get("lsn"), source.get("sequence")
+        if type(lsn) is not int or lsn < 0 or not isinstance(sequence, str):
+            return None
+        usual = _SEQUENCE.fullmatch(sequence)
+        return None if usual is None else ("lsn", (int(usual[1]), lsn))
 
     def stream_position(self, source: Mapping[str, object]) -> Position | None:
         """Read the stream's position from `sequence`, which is that of the stream even if the row has no lsn.

@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemaman.spark.record_columns import COLUMNS
+from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.streaming.micro_batch import cached_records, spread_records
 from schemaman.spark.versions import collect_arrow
 
@@ -85,10 +86,11 @@ class Prefixes:
 
 @dataclass(slots=True)
 class BatchGatherer:
-    """Gathers batches; it remembers the leading bytes of records, and whether the batch before was large.
+    """Gathers batches; it remembers the leading bytes of records, and how large the batch before was.
 
     Up to `small` records are gathered whatever their size, and up to `most` if their keys and values have at
-    most `most_bytes`.
+    most `most_bytes`. `is_measured`: a batch of more than `small` records is measured before it is gathered.
+    After one that was gathered, the next one is measured when it is here.
     """
 
     small: int
@@ -96,11 +98,12 @@ class BatchGatherer:
     most_bytes: int
     prefixes: Prefixes = field(default_factory=Prefixes)
     was_large: bool = False
+    is_measured: bool = True
 
     @contextmanager
     def gather(self, batch: DataFrame) -> Iterator[arrow.Table | DataFrame]:
         """Yield the records here, or on the executors as `spread_records` does while the block lasts."""
-        few = None if self.was_large else self._gather_few(batch)
+        few = self._gather_unmeasured(batch) if self.was_large else self._gather_few(batch)
         if few is None:
             with cached_records(self.prefixes.strip(batch)) as cached:
                 few = self._gather_light(cached)
@@ -118,14 +121,35 @@ class BatchGatherer:
         self.prefixes = self.prefixes.learn(few)
         return None
 
+    def _gather_unmeasured(self, batch: DataFrame) -> arrow.Table | None:
+        """Collect a batch that is expected to be as light as the one before; None if it is not.
+
+        The engine ends the job if the results are too large. Source: Spark `spark.driver.maxResultSize`.
+        """
+        if self.is_measured:
+            return None
+        self.is_measured = True
+        try:
+            found = collect_arrow(self.prefixes.strip(batch))
+        except RAISED:
+            return None  # the batch is measured first, and another error comes again
+        size = sum(_measure_bodies(found, name, getattr(self.prefixes, name)) for name in _BODIES)
+        return self._take(found) if self._is_light(found.num_rows, size) else None
+
     def _gather_light(self, cached: DataFrame) -> arrow.Table | None:
         """Collect a stripped batch; None if it has too many records, or too many bytes."""
         sizes = (_measure_body(name, getattr(self.prefixes, name)) for name in _BODIES)
         records, size = cached.agg(F.count("*"), F.sum(reduce(add, sizes))).collect()[0]
         self.was_large = records > self.small
-        if records > self.small and (records > self.most or (size or 0) > self.most_bytes):
-            return None
-        found = self.prefixes.restore_table(collect_arrow(cached))
+        return self._take(collect_arrow(cached)) if self._is_light(records, size or 0) else None
+
+    def _is_light(self, records: int, size: int) -> bool:
+        return records <= self.small or (records <= self.most and size <= self.most_bytes)
+
+    def _take(self, stripped: arrow.Table) -> arrow.Table:
+        """Restore records that are here."""
+        self.was_large, self.is_measured = stripped.num_rows > self.small, False
+        found = self.prefixes.restore_table(stripped)
         self.prefixes = self.prefixes.learn(found)
         return found
 
@@ -178,6 +202,14 @@ def _measure_body(name: str, prefixes: Sequence[bytes]) -> Column:
     """The number of bytes of a body with its leading bytes; 0 if there is none."""
     before = _choose(_match_numbers(name, (F.lit(len(prefix)) for prefix in prefixes)), F.lit(0))
     return F.coalesce(F.octet_length(name) + before, F.lit(0)).cast("long")
+
+
+def _measure_bodies(stripped: arrow.Table, name: str, prefixes: Sequence[bytes]) -> int:
+    """The number of bytes of stripped bodies with their leading bytes."""
+    numbers = compute.value_counts(stripped[f"{name}_prefix"].combine_chunks().drop_null()).to_pylist()
+    before: int = sum(len(prefixes[found["values"]]) * found["counts"] for found in numbers)
+    bodies: int = compute.sum(compute.binary_length(stripped[name])).as_py() or 0
+    return before + bodies
 
 
 def _match_numbers(name: str, choices: Iterable[Column]) -> Iterator[tuple[Column, Column]]:

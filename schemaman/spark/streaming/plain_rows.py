@@ -94,13 +94,13 @@ def _describe(outcome: RowOutcome | PlainRun, texts: dict[int, str]) -> Iterable
     if not isinstance(outcome, PlainRun):
         found = describe_outcome(outcome)
         return [(found.get(name),) for name, _ in DECODED_COLUMNS]
-    rows, changes = outcome
+    rows, part = outcome.rows, slice(outcome.changes.start, outcome.changes.stop)
     text = texts.get(id(rows))
     if text is None:
         text = texts[id(rows)] = str(describe_outcome(rows.sample)["source_table"])
-    count = len(changes)
-    orders, ops = [change.order for change in changes], [change.op for change in changes]
-    return [text] * count, orders, ops, [None] * count, [None] * count, [rows.sample.version] * count
+    count = len(outcome.changes)
+    nothing: list[object] = [None] * count
+    return [text] * count, rows.orders[part], rows.ops[part], nothing, nothing, [rows.sample.version] * count
 
 
 _StagedRows = tuple[arrow.Table, list[dict[str, object]]]
@@ -177,24 +177,21 @@ def _make_row(change: LakeChange, to: RowMap) -> dict[str, object]:
 def _stage_changes(mapping: PlainMapping, indices: Sequence[int], to: RowMap) -> arrow.Table:
     """Stage the changes at some indices, each as the only one of its row."""
     schema, helpers = make_staged_schema(to), make_staged_helpers(to)
-    changes = [mapping.changes[index] for index in indices]
-    values: dict[str, Sequence[object]] = {
-        name: [column[index] for index in indices] for name, column in mapping.columns.items()
-    }
+    columns: Mapping[str, Sequence[object]] = {**mapping.columns, ORDER: mapping.rows.orders}
+    if len(indices) < len(mapping.keys):
+        columns = {name: [column[index] for index in indices] for name, column in columns.items()}
+    ops = [mapping.rows.ops[index] for index in indices]
     numbers = {column.name: number for number, column in enumerate(to.columns)}
-    kept: dict[str, list[int]] = {}
-    for index, change in zip(indices, changes, strict=True):
-        if change.op not in kept:
-            kept[change.op] = sorted(numbers[name] for name in mapping.list_kept(index))
-    values |= {
-        ORDER: [change.order for change in changes],
-        DELETED: [change.op == "d" for change in changes],
-        helpers.kept: [kept[change.op] for change in changes],
-        helpers.needs_row: [False] * len(changes),
-        helpers.alone: [False] * len(changes),
+    kept = {op: sorted(numbers[name] for name in mapping.list_kept(op)) for op in set(ops)}
+    size = len(indices)
+    values: dict[str, Sequence[object]] = {
+        **columns,
+        DELETED: [op == "d" for op in ops],
+        helpers.kept: [kept[op] for op in ops],
+        helpers.needs_row: [False] * size,
+        helpers.alone: [False] * size,
     }
     arrays = [
-        arrow.array(values[f.name], f.type) if f.name in values else arrow.nulls(len(changes), f.type)
-        for f in schema
+        arrow.array(values[f.name], f.type) if f.name in values else arrow.nulls(size, f.type) for f in schema
     ]
     return arrow.Table.from_arrays(arrays, schema=schema)
