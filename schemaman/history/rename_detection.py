@@ -186,7 +186,10 @@ def _pair_between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
 
 
 def _suggest_pairs(segment: _Segment, *, prefix: bool, single: bool) -> Iterator[RenameCandidate]:
-    """Pairs of one type and similar names; of a single drop and add whatever they are."""
+    """Pairs of one type and similar names; of a single drop and add whatever they are.
+
+    In a table that only appends columns, also pairs of one type: the table may have changed several times.
+    """
     for a, b in _align_columns(segment.dropped_columns, segment.added_columns, prefix=prefix):
         if a.type == b.type and _measure_likeness(a.name, b.name) >= SIMILARITY_THRESHOLD:
             yield _make_candidate(a, b, "likely", "one vanished and the other appeared in one step")
@@ -194,6 +197,8 @@ def _suggest_pairs(segment: _Segment, *, prefix: bool, single: bool) -> Iterator
             yield _make_candidate(
                 a, b, "possible", "the only column that vanished and the only one that appeared"
             )
+        elif prefix and a.type == b.type:
+            yield _make_candidate(a, b, "possible", "one vanished and the other was appended")
 
 
 def _describe_place(segment: _Segment) -> str:

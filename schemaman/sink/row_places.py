@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory, find_perhaps_made_anew
 from schemaman.migration.properties.stamped_version import find_stamped_version, find_version, format_began
 from schemaman.migration.properties.table_record import Predecessor, read_record
 from schemaman.migration.row_columns import DELETED, KEYLESS
@@ -73,6 +73,17 @@ class RowPlace:
         if self.until is None and not self.first:
             return history
         return replace(history, versions=tuple(v for v in history.versions if self.has_version(v.number)))
+
+    def drop_candidates(self, history: TableHistory) -> TableHistory:
+        """The history without suspected renames where this table begins, and where the next one does.
+
+        Each of the two tables keeps the columns of its own versions, so that their rows need no answer.
+        """
+        ends = {self.first, self.until} - {0, None}
+        if not any(v.candidates and v.number in ends for v in history.versions):
+            return history
+        versions = (replace(v, candidates=()) if v.number in ends else v for v in history.versions)
+        return replace(history, versions=tuple(versions))
 
     def cut_incarnations(self, history: TableHistory) -> TableHistory:
         """The history without the incarnations after that of the table."""
@@ -233,17 +244,18 @@ def find_types(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
 
 
 def find_rebuilt(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
-    """Find the version at which the source table was surely another one for its lake table; None if none was.
+    """Find the version at which the source table was another one for its lake table; None if none was.
 
     It got another key, and columns by which the lake table knows its rows are gone: they were dropped, or the
-    table was made anew under its name. Newer rows name no row of the lake table.
+    table was made anew under its name. Newer rows name no row of the lake table. The same holds where key and
+    columns changed at once, which `find_perhaps_made_anew` lists.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
     if stamped is None:
         return None
     held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
-    return _find_rebuilt(own[stamped:], held)
+    return _find_rebuilt(own[stamped:], held, find_perhaps_made_anew(history))
 
 
 def find_rebuilt_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:
@@ -253,12 +265,21 @@ def find_rebuilt_among(history: TableHistory, versions: Collection[int]) -> Sche
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     own = own[next((n for n, v in enumerate(own) if v.number in versions), len(own)) :]
-    return _find_rebuilt(own, set(_list_key_ids(own[0]))) if own else None
+    if not own:
+        return None
+    return _find_rebuilt(own, set(_list_key_ids(own[0])), find_perhaps_made_anew(history))
 
 
-def _find_rebuilt(own: Sequence[SchemaVersion], held: Collection[int | str | None]) -> SchemaVersion | None:
-    """Find the first of these versions that lacks columns by which rows are known; `held` are their ids."""
+def _find_rebuilt(
+    own: Sequence[SchemaVersion], held: Collection[int | str | None], made_anew: Collection[int]
+) -> SchemaVersion | None:
+    """Find the first of these versions that lacks columns by which rows are known; `held` are their ids.
+
+    `made_anew` are numbers of versions that may be those of another table.
+    """
     for before, version in pairwise(own):
+        if version.schema.key and version.number in made_anew:
+            return version
         proven = {c.old for c in version.candidates if c.grade == "proven"}
         ids = {c.id for c in version.schema.columns}
         lost = {c.id for c in before.schema.columns if c.id not in ids and c.name not in proven}

@@ -139,7 +139,8 @@ def test_nothing_is_proven_about_a_table_that_was_created_again() -> None:
 def test_behind_the_last_anchor_only_names_and_types_speak() -> None:
     assert grades("a INT, price INT", "a INT, list_price INT") == {("price", "list_price"): "likely"}
     assert grades("a INT, price INT", "a INT, qty INT") == {("price", "qty"): "possible"}
-    assert grades("a INT, price INT, note STRING", "a INT, qty INT, sku BIGINT") == {}
+    assert grades("a INT, price INT, note STRING", "a INT, qty BIGINT, sku BIGINT") == {}
+    assert grades("a INT, price INT, note STRING", "a INT, memo STRING") == {("note", "memo"): "possible"}
 
 
 def test_an_appended_column_is_never_an_old_one_that_stood_before_a_kept_one() -> None:
