@@ -414,7 +414,7 @@ def _map_separated_columns(
         (v.number, c.id): lake_names[d.id]
         for v, w in zip(recorded.versions, history.versions, strict=True)
         for c, d in zip(v.schema.columns, w.schema.columns, strict=True)
-        if c.id in separated and d.id in lake_names
+        if c.id in separated and d.id is not None and d.id in lake_names
     }
 
 
