@@ -189,29 +189,47 @@ def find_key_end(
 def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStuck) -> SchemaVersion | None:
     """Find the version from which the key has a type that the lake table cannot get; None if there is none.
 
-    A row is merged by the values of its key, so that such a column cannot be split.
+    A row is merged by the values of its key, so that such a column cannot be split. One that gets such a type
+    before it comes into the key can be, until then.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
     if stamped is None:
         return None
-    types = _list_key_types(own[stamped])
-    changed = {c.name: c.id for c in own[-1].schema.columns if types.get(c.id, c.type) != c.type}
-    stuck = {changed[name] for name in list_stuck(lake) if name in changed} if changed else set()
+    keyed = _list_key_types(own[stamped])
+    types = {c.id: c.type for c in own[stamped].schema.columns}
+    newest = {} if "key" in own[-1].unconfirmed else _list_key_types(own[-1])
+    changed = {
+        c.name: c.id
+        for c in own[-1].schema.columns
+        if (c.id in keyed or c.id in newest) and types.get(c.id, c.type) != c.type
+    }
+    parts = read_record(lake.properties).split
+    names = (parts[n].column if n in parts else n for n in (list_stuck(lake) if changed else ()))
+    stuck = {changed[name] for name in names if name in changed}
     columns = ((v, c) for v in own[stamped:] for c in v.schema.columns if c.id in stuck)
-    return next((v for v, c in columns if c.type != types[c.id]), None)
+    return next(
+        (v for v, c in columns if c.type != types[c.id] and (c.id in keyed or c.name in v.schema.key)), None
+    )
 
 
 def find_retyped_key_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:
-    """Find the version from which a key has a type that does not hold the keys of rows before it.
+    """Find the version from which a key has a type that does not hold the values of rows before it.
 
-    `versions` are those of the rows, for which there is no table yet.
+    `versions` are those of the rows, for which there is no table yet. Values that were in no key count once
+    their column is surely in one.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     own = own[next((n for n, v in enumerate(own) if v.number in versions), len(own)) :]
     for number, version in enumerate(own):
         types = {c.id: c.type for c in version.schema.columns}
-        before = ((id, type) for v in own[:number] for id, type in _list_key_types(v).items() if id in types)
+        keyed = {} if "key" in version.unconfirmed else _list_key_types(version)
+        before = (
+            (c.id, c.type)
+            for v in own[:number]
+            for c in v.schema.columns
+            if c.id in keyed or (c.id in types and c.name in v.schema.key)
+        )
         if not all(_is_type_held(type, types[id]) for id, type in before):
             return version
     return None
