@@ -367,7 +367,9 @@ def _find_displaced_by(table: ComparedTable, history: TableHistory, column: str,
     _, _, number = version.rpartition("@")
     before = next((v for v in history.versions if number.isdigit() and v.number == int(number) - 1), None)
     found = (name for name, e in entries.items() if before is not None and e.version == before.id)
-    return next(found, [column, *entries][-1])
+    # A name that the source has no more was not taken over.
+    moved = [column, *entries] if column in history.latest.schema.names else [column]
+    return next(found, moved[-1])
 
 
 def _fill(table: ComparedTable, pairs: Sequence[tuple[str, str]]) -> ComparedTable:
