@@ -21,6 +21,7 @@ from typing import Any
 
 from schemaman.history.open_questions import list_open_questions
 from schemaman.history.table_renames import list_table_questions
+from schemaman.history.versions import TableHistory
 from schemaman.migration.column_map import make_column_map
 from schemaman.migration.policy import PROFILES, Policy, PolicyRule
 from schemaman.migration.properties.displaced_columns import read_displaced
@@ -348,18 +349,27 @@ def _answer(sink: MemorySink, table: ComparedTable, answer: int) -> ComparedTabl
     history = sink.store.history(table.source)
     if history is None:
         return table
-    entries = read_displaced(table.live).items()
-    moved = {entry.column: name for name, entry in entries}
     names = set(table.live.schema.names)
     pairs = []
     for question in list_open_questions(history):
         for command in question.commands:
-            word, _, old, new = [*shlex.split(command)[2:], "", "", "", ""][:4]
+            word, version, old, new = [*shlex.split(command)[2:], "", "", "", ""][:4]
             if word == "rename" and new in names:
                 # The other answer to names that were exchanged: each is what it was.
                 former = new if answer and len(question.commands) > 1 else old
-                pairs.append((moved.get(former, former), new))
+                pairs.append((_find_displaced_by(table, history, former, version), new))
     return _fill(table, [(old, new) for old, new in pairs if old in names and old != new])
+
+
+def _find_displaced_by(table: ComparedTable, history: TableHistory, column: str, version: str) -> str:
+    """The column of the lake with the values that a column had before a version, written `table@number`."""
+    entries = {name: e for name, e in read_displaced(table.live).items() if e.column == column}
+    _, _, number = version.rpartition("@")
+    before = next((v for v in history.versions if number.isdigit() and v.number == int(number) - 1), None)
+    found = (name for name, e in entries.items() if before is not None and e.version == before.id)
+    # A name that the source has no more was not taken over.
+    moved = [column, *entries] if column in history.latest.schema.names else [column]
+    return next(found, moved[-1])
 
 
 def _fill(table: ComparedTable, pairs: Sequence[tuple[str, str]]) -> ComparedTable:

@@ -26,6 +26,7 @@ from schemaman.history.versions import (
     TableEvent,
     TableHistory,
     find_recreated_columns,
+    replace_ids,
 )
 from schemaman.model.schema import TableSchema, walk_fields
 
@@ -399,7 +400,7 @@ def _apply_rename(versions: list[SchemaVersion], decision: Rename) -> list[Schem
     if old.id in {c.id for c in version.schema.columns} or new.id in {c.id for c in before.schema.columns}:
         return versions  # one of the two is already another column's past or future
     later = [v for v in versions[index:] if v.incarnation == version.incarnation]
-    same = [_replace_ids(v, {new.id: old.id}) for v in later]
+    same = [replace_ids(v, {new.id: old.id}) for v in later]
     same[0] = replace(same[0], candidates=_drop_candidates(same[0], decision))
     return [*versions[:index], *same, *versions[index + len(same) :]]
 
@@ -440,7 +441,7 @@ def _hand_on_names(versions: list[SchemaVersion], renames: Sequence[Rename]) -> 
         old_ids = {new: column.id for old, new in names.items() if (column := before.schema.column(old))}
         ids = {c.id: old_ids[c.name] for c in version.schema.columns if c.name in old_ids}
         later = [v for v in versions[index:] if v.incarnation == version.incarnation]
-        same = [_replace_ids(v, ids) for v in later]
+        same = [replace_ids(v, ids) for v in later]
         left = tuple(c for c in version.candidates if names.get(c.old) != c.new)
         same[0] = replace(same[0], candidates=left)
         versions = [*versions[:index], *same, *versions[index + len(same) :]]
@@ -449,15 +450,6 @@ def _hand_on_names(versions: list[SchemaVersion], renames: Sequence[Rename]) -> 
 
 def _drop_candidates(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:
     return tuple(c for c in version.candidates if decision.old != c.old and decision.new != c.new)
-
-
-def _replace_ids(version: SchemaVersion, ids: Mapping[int | None, int | None]) -> SchemaVersion:
-    def mended(schema: TableSchema) -> TableSchema:
-        columns = tuple(replace(c, id=ids[c.id]) if c.id in ids else c for c in schema.columns)
-        return replace(schema, columns=columns)
-
-    revisions = tuple(replace(r, schema=mended(r.schema)) for r in version.revisions)
-    return replace(version, revisions=revisions)
 
 
 def _apply_answers(

@@ -5,14 +5,21 @@ Law: the question stays in the history. An answer may come at any time, since bo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
 from schemaman.history.open_questions import ask_exchange, ask_rename
 from schemaman.history.rename_detection import is_handed_on
 from schemaman.history.struct_fields import Question, format_path, list_field_questions
-from schemaman.history.versions import NestedFieldAnswer, RenameCandidate, SchemaVersion, TableHistory
+from schemaman.history.versions import (
+    NestedFieldAnswer,
+    RenameCandidate,
+    SchemaVersion,
+    TableHistory,
+    find_perhaps_made_anew,
+    replace_ids,
+)
 
 _OPEN = "it is not decided"
 
@@ -23,12 +30,14 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
     The same holds for nested fields, of which no rename is ever proven.
 
     A suspected rename stays a question where the table may have been made anew: its rows are then of two
-    tables. Names that may have been handed on stay one, too: one name would have the values of two columns.
+    tables. A name that may have been handed on is that of another column from then on: else it would have
+    the values of two columns.
     """
     fields = _list_fields(history)
     if not fields and not any(_list_suspected(version) for version in history.versions):
         return history
-    doubtful = _find_perhaps_made_anew(history) | _find_handed_on(history)
+    doubtful = find_perhaps_made_anew(history)
+    history = _separate_handed_on(history, doubtful)
     versions = (
         v
         if v.number in doubtful
@@ -47,7 +56,7 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
 
 def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
     """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
-    doubtful = _find_perhaps_made_anew(history) | _find_handed_on(history)
+    doubtful = find_perhaps_made_anew(history)
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     renames = [
         f"{_OPEN} {ask_rename(history, v, c).text}: both columns are kept, and `schemaman decide "
@@ -86,15 +95,20 @@ def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:
     return tuple(c for c in version.candidates if c.grade != "proven")
 
 
-def _find_handed_on(history: TableHistory) -> frozenset[int]:
-    """The numbers of the versions in which names may have been handed on from one column to the next."""
-    return frozenset(
-        after.number
-        for before, after in pairwise(history.versions)
-        if any(is_handed_on(c, before.schema, after.schema) for c in _list_suspected(after))
-    )
-
-
-def _find_perhaps_made_anew(history: TableHistory) -> frozenset[int]:
-    """The numbers of the versions that may be those of another table under the name."""
-    return frozenset(n for d in history.disagreements if d.kind == "perhaps-made-anew" for n in d.versions)
+def _separate_handed_on(history: TableHistory, doubtful: Collection[int]) -> TableHistory:
+    """The history in which each name that may have been handed on is that of a new column from then on."""
+    versions = list(history.versions)
+    fresh = 1 + max((c.id or 0 for v in versions for c in v.schema.columns), default=0)
+    for index in range(1, len(versions)):
+        before, after = versions[index - 1 : index + 1]
+        names = {c.new for c in _list_suspected(after) if is_handed_on(c, before.schema, after.schema)}
+        if not names or after.number in doubtful:
+            continue
+        handed_on = [c.id for c in after.schema.columns if c.name in names]
+        ids = dict(zip(handed_on, range(fresh, fresh + len(handed_on)), strict=True))
+        fresh += len(handed_on)
+        later = [v.incarnation == after.incarnation for v in versions[index:]]
+        versions[index:] = [
+            replace_ids(v, ids) if own else v for v, own in zip(versions[index:], later, strict=True)
+        ]
+    return replace(history, versions=tuple(versions))

@@ -1,8 +1,9 @@
 """Renames that two structures suggest, with grade and evidence.
 
 `proven` is the anchored segment rule. Where a table can only append columns, no column is gained
-in front of one that stayed; each new name there is an old column, and where as many names vanished
-as appeared, the pairs follow from the order. Everything weaker is a question for people.
+in front of one that stayed; each new name there is an old column. Where as many names vanished as
+appeared, the pairs follow from the order if no type became one of another kind. Everything weaker
+is a question for people.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from schemaman.history.versions import Grade, RenameCandidate
 from schemaman.model.ddl import format_type
 from schemaman.model.increasing import find_longest_increasing
 from schemaman.model.schema import Column, TableSchema
-from schemaman.model.types import widens
+from schemaman.model.types import Type, widens
 
 SIMILARITY_THRESHOLD = 0.5
 """Names that share at least this part of their letters count as similar."""
@@ -170,11 +171,16 @@ def _is_trustworthy(
 
 
 def _pair_between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
-    """Every fresh name is one of the vanished columns; which one is sure if their counts agree."""
+    """Every fresh name is one of the vanished columns; which one is sure if their counts agree.
+
+    Where a type of another kind came with a name, it may as well be the column of another table.
+    """
     description = _describe_place(segment)
     if len(segment.added_columns) == len(segment.dropped_columns):
-        grade: Grade = "likely" if segment.is_mixed else "proven"
-        for a, b in zip(segment.dropped_columns, segment.added_columns, strict=True):
+        pairs = list(zip(segment.dropped_columns, segment.added_columns, strict=True))
+        is_sure = not segment.is_mixed and all(_are_akin(a.type, b.type) for a, b in pairs)
+        grade: Grade = "proven" if is_sure else "likely"
+        for a, b in pairs:
             yield _make_candidate(a, b, grade, description)
         return
     vanished, new = len(segment.dropped_columns), len(segment.added_columns)
@@ -185,8 +191,15 @@ def _pair_between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
         yield _make_candidate(a, b, "likely" if sure and not segment.is_mixed else "possible", reason)
 
 
+def _are_akin(old: Type, new: Type) -> bool:
+    return old == new or widens(old, new) or widens(new, old)
+
+
 def _suggest_pairs(segment: _Segment, *, prefix: bool, single: bool) -> Iterator[RenameCandidate]:
-    """Pairs of one type and similar names; of a single drop and add whatever they are."""
+    """Pairs of one type and similar names; of a single drop and add whatever they are.
+
+    In a table that only appends columns, also pairs of one type: the table may have changed several times.
+    """
     for a, b in _align_columns(segment.dropped_columns, segment.added_columns, prefix=prefix):
         if a.type == b.type and _measure_likeness(a.name, b.name) >= SIMILARITY_THRESHOLD:
             yield _make_candidate(a, b, "likely", "one vanished and the other appeared in one step")
@@ -194,6 +207,8 @@ def _suggest_pairs(segment: _Segment, *, prefix: bool, single: bool) -> Iterator
             yield _make_candidate(
                 a, b, "possible", "the only column that vanished and the only one that appeared"
             )
+        elif prefix and a.type == b.type:
+            yield _make_candidate(a, b, "possible", "one vanished and the other was appended")
 
 
 def _describe_place(segment: _Segment) -> str:
@@ -221,7 +236,7 @@ def _measure_likeness(a: str, b: str) -> float:
 
 def _score_pair(a: Column, b: Column, letters: bool) -> float:
     """How well two columns go together; nothing below 1 is more than a guess."""
-    kin = 1.0 if a.type == b.type else 0.5 if widens(a.type, b.type) or widens(b.type, a.type) else 0.0
+    kin = 1.0 if a.type == b.type else 0.5 if _are_akin(a.type, b.type) else 0.0
     rest = 0.1 * (a.nullable == b.nullable) + 0.1 * (a.default == b.default) + 0.1 * (a.comment == b.comment)
     return kin + rest + (_measure_likeness(a.name, b.name) if letters else 0.0)
 

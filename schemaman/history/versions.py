@@ -420,6 +420,11 @@ class TableHistory(DisplayedValue):
         return self.has_ended and incarnations[-1].kind != "created"
 
 
+def find_perhaps_made_anew(history: TableHistory) -> frozenset[int]:
+    """Find the numbers of the versions that may be those of another table under the name."""
+    return frozenset(n for d in history.disagreements if d.kind == "perhaps-made-anew" for n in d.versions)
+
+
 def find_recreated_columns(
     before: SchemaVersion, after: SchemaVersion
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -433,6 +438,17 @@ def find_recreated_columns(
     old_ids, new_ids = set(was.values()), set(now.values())
     dropped = tuple(name for name, id in was.items() if name in now and id not in new_ids)
     return dropped, tuple(name for name, id in now.items() if name in was and id not in old_ids)
+
+
+def replace_ids(version: SchemaVersion, ids: Mapping[int | None, int | None]) -> SchemaVersion:
+    """Replace the ids of columns in each revision of a version."""
+
+    def replace_in(schema: TableSchema) -> TableSchema:
+        columns = tuple(replace(c, id=ids[c.id]) if c.id in ids else c for c in schema.columns)
+        return replace(schema, columns=columns)
+
+    revisions = tuple(replace(r, schema=replace_in(r.schema)) for r in version.revisions)
+    return replace(version, revisions=revisions)
 
 
 @dataclass(frozen=True, slots=True)

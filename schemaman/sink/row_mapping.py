@@ -248,7 +248,7 @@ def map_columns(
         renamings,
         dropped.difference(siblings),
         rounded,
-        names_by_version,
+        _map_separated_columns(recorded, history, column_map.names) | names_by_version,
         siblings,
         proofs,
         {name: text for text, parts in of_texts.items() for name in parts},
@@ -400,6 +400,24 @@ def _map_split_columns(
         (number, id): lake_names[joined]
         for number, id, joined in pairs
         if id in split and joined in lake_names
+    }
+
+
+def _map_separated_columns(
+    recorded: TableHistory, history: TableHistory, lake_names: Mapping[int, str]
+) -> dict[tuple[int, int], str]:
+    """The columns of versions whose name may be that of another column later, as `_map_split_columns`."""
+    joined = dict[int, set[int]]()
+    for id, other in _pair_ids(recorded, history):
+        joined.setdefault(id, set()).add(other)
+    separated = {id for id, others in joined.items() if len(others) > 1 and min(others) > 0}
+    if not separated:
+        return {}
+    return {
+        (v.number, c.id): lake_names[d.id]
+        for v, w in zip(recorded.versions, history.versions, strict=True)
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=True)
+        if c.id in separated and d.id is not None and d.id in lake_names
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory, find_perhaps_made_anew
 from schemaman.migration.properties.stamped_version import find_stamped_version, find_version, format_began
 from schemaman.migration.properties.table_record import Predecessor, read_record
 from schemaman.migration.row_columns import DELETED, KEYLESS
@@ -73,6 +73,17 @@ class RowPlace:
         if self.until is None and not self.first:
             return history
         return replace(history, versions=tuple(v for v in history.versions if self.has_version(v.number)))
+
+    def drop_candidates(self, history: TableHistory) -> TableHistory:
+        """The history without suspected renames where this table begins, and where the next one does.
+
+        Each of the two tables keeps the columns of its own versions, so that their rows need no answer.
+        """
+        ends = {self.first, self.until} - {0, None}
+        if not any(v.candidates and v.number in ends for v in history.versions):
+            return history
+        versions = (replace(v, candidates=()) if v.number in ends else v for v in history.versions)
+        return replace(history, versions=tuple(versions))
 
     def cut_incarnations(self, history: TableHistory) -> TableHistory:
         """The history without the incarnations after that of the table."""
@@ -178,29 +189,47 @@ def find_key_end(
 def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStuck) -> SchemaVersion | None:
     """Find the version from which the key has a type that the lake table cannot get; None if there is none.
 
-    A row is merged by the values of its key, so that such a column cannot be split.
+    A row is merged by the values of its key, so that such a column cannot be split. One that gets such a type
+    before it comes into the key can be, until then.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
     if stamped is None:
         return None
-    types = _list_key_types(own[stamped])
-    changed = {c.name: c.id for c in own[-1].schema.columns if types.get(c.id, c.type) != c.type}
-    stuck = {changed[name] for name in list_stuck(lake) if name in changed} if changed else set()
+    keyed = _list_key_types(own[stamped])
+    types = {c.id: c.type for c in own[stamped].schema.columns}
+    newest = {} if "key" in own[-1].unconfirmed else _list_key_types(own[-1])
+    changed = {
+        c.name: c.id
+        for c in own[-1].schema.columns
+        if (c.id in keyed or c.id in newest) and types.get(c.id, c.type) != c.type
+    }
+    parts = read_record(lake.properties).split
+    names = (parts[n].column if n in parts else n for n in (list_stuck(lake) if changed else ()))
+    stuck = {changed[name] for name in names if name in changed}
     columns = ((v, c) for v in own[stamped:] for c in v.schema.columns if c.id in stuck)
-    return next((v for v, c in columns if c.type != types[c.id]), None)
+    return next(
+        (v for v, c in columns if c.type != types[c.id] and (c.id in keyed or c.name in v.schema.key)), None
+    )
 
 
 def find_retyped_key_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:
-    """Find the version from which a key has a type that does not hold the keys of rows before it.
+    """Find the version from which a key has a type that does not hold the values of rows before it.
 
-    `versions` are those of the rows, for which there is no table yet.
+    `versions` are those of the rows, for which there is no table yet. Values that were in no key count once
+    their column is surely in one.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     own = own[next((n for n, v in enumerate(own) if v.number in versions), len(own)) :]
     for number, version in enumerate(own):
         types = {c.id: c.type for c in version.schema.columns}
-        before = ((id, type) for v in own[:number] for id, type in _list_key_types(v).items() if id in types)
+        keyed = {} if "key" in version.unconfirmed else _list_key_types(version)
+        before = (
+            (c.id, c.type)
+            for v in own[:number]
+            for c in v.schema.columns
+            if c.id in keyed or (c.id in types and c.name in v.schema.key)
+        )
         if not all(_is_type_held(type, types[id]) for id, type in before):
             return version
     return None
@@ -233,17 +262,18 @@ def find_types(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
 
 
 def find_rebuilt(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
-    """Find the version at which the source table was surely another one for its lake table; None if none was.
+    """Find the version at which the source table was another one for its lake table; None if none was.
 
     It got another key, and columns by which the lake table knows its rows are gone: they were dropped, or the
-    table was made anew under its name. Newer rows name no row of the lake table.
+    table was made anew under its name. Newer rows name no row of the lake table. The same holds where key and
+    columns changed at once, which `find_perhaps_made_anew` lists.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
     if stamped is None:
         return None
     held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
-    return _find_rebuilt(own[stamped:], held)
+    return _find_rebuilt(own[stamped:], held, find_perhaps_made_anew(history))
 
 
 def find_rebuilt_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:
@@ -253,12 +283,21 @@ def find_rebuilt_among(history: TableHistory, versions: Collection[int]) -> Sche
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     own = own[next((n for n, v in enumerate(own) if v.number in versions), len(own)) :]
-    return _find_rebuilt(own, set(_list_key_ids(own[0]))) if own else None
+    if not own:
+        return None
+    return _find_rebuilt(own, set(_list_key_ids(own[0])), find_perhaps_made_anew(history))
 
 
-def _find_rebuilt(own: Sequence[SchemaVersion], held: Collection[int | str | None]) -> SchemaVersion | None:
-    """Find the first of these versions that lacks columns by which rows are known; `held` are their ids."""
+def _find_rebuilt(
+    own: Sequence[SchemaVersion], held: Collection[int | str | None], made_anew: Collection[int]
+) -> SchemaVersion | None:
+    """Find the first of these versions that lacks columns by which rows are known; `held` are their ids.
+
+    `made_anew` are numbers of versions that may be those of another table.
+    """
     for before, version in pairwise(own):
+        if version.schema.key and version.number in made_anew:
+            return version
         proven = {c.old for c in version.candidates if c.grade == "proven"}
         ids = {c.id for c in version.schema.columns}
         lost = {c.id for c in before.schema.columns if c.id not in ids and c.name not in proven}

@@ -123,11 +123,19 @@ def test_a_candidate_pairs_a_name_that_vanished_with_one_that_appeared_and_uses_
             assert append_only or all(c.grade != "proven" for c in found)
 
 
-def test_between_anchors_a_new_name_is_an_old_column_whatever_its_type() -> None:
-    assert grades("a INT, b INT, c INT", "a INT, x STRING, c INT") == {("b", "x"): "proven"}
+def test_between_anchors_a_new_name_is_an_old_column() -> None:
     assert grades("a INT, b INT, c INT", "x INT, y INT, c INT") == {
         ("a", "x"): "proven",
         ("b", "y"): "proven",
+    }
+
+
+def test_a_name_with_a_type_of_another_kind_is_a_question() -> None:
+    assert grades("a INT, b INT, c INT", "x BIGINT, b INT, c INT") == {("a", "x"): "proven"}
+    assert grades("a INT, b INT, c INT", "x STRING, b INT, c INT") == {("a", "x"): "likely"}
+    assert grades("a INT, b INT, c INT", "x STRING, y INT, c INT") == {
+        ("a", "x"): "likely",
+        ("b", "y"): "likely",
     }
 
 
@@ -139,7 +147,8 @@ def test_nothing_is_proven_about_a_table_that_was_created_again() -> None:
 def test_behind_the_last_anchor_only_names_and_types_speak() -> None:
     assert grades("a INT, price INT", "a INT, list_price INT") == {("price", "list_price"): "likely"}
     assert grades("a INT, price INT", "a INT, qty INT") == {("price", "qty"): "possible"}
-    assert grades("a INT, price INT, note STRING", "a INT, qty INT, sku BIGINT") == {}
+    assert grades("a INT, price INT, note STRING", "a INT, qty BIGINT, sku BIGINT") == {}
+    assert grades("a INT, price INT, note STRING", "a INT, memo STRING") == {("note", "memo"): "possible"}
 
 
 def test_an_appended_column_is_never_an_old_one_that_stood_before_a_kept_one() -> None:

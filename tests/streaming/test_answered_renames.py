@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.history.decisions import Decisions, Rename, apply_decisions, format_coordinates
+from schemaman.history.decisions import (
+    Decisions,
+    NotRename,
+    Rename,
+    apply_decisions,
+    format_coordinates,
+)
 from schemaman.history.open_questions import list_open_questions
 from schemaman.migration.policy import Policy
 from schemaman.migration.row_columns import DELETED, ORDER
@@ -151,3 +157,33 @@ def test_names_that_moved_between_columns_go_on_and_an_answer_moves_the_values(
     assert (lake.withheld(), lake.stopped) == ({}, set())
     ((_, rows),) = _read(lake)
     assert [[row[name] for name in after] for row in rows] == [[*values]] * 4
+
+
+@pytest.mark.parametrize("size", [1, 5], ids=["small batches", "one batch"])
+@pytest.mark.parametrize("renamed", [True, False])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_names_of_one_type_that_may_have_been_handed_on_stop_no_table(
+    store: SqlStore, format: str, renamed: bool, size: int
+) -> None:
+    """`a, b` became `b, c`: both were renamed, or `a` was dropped and `c` appended."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    records = [_event(n, {"id": n, "a": n, "b": 10 + n}) for n in range(3)]
+    records += [_event(3, {"id": 0, "b": 5, "c": 6}, "u"), _event(4, {"id": 3, "b": 7, "c": 8})]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((table, rows),) = _read(lake)
+    assert [(r["b"], r["c"]) for r in rows] == [(5, 6), (None, None), (None, None), (7, 8)]
+    assert [(r["a"], r["b__old"]) for r in rows[1:3]] == [(1, 11), (2, 12)]
+    history = store.history(table)
+    assert history is not None
+    assert [q.commands[0].split()[-2:] for q in list_open_questions(history)] == [["a", "b"], ["b", "c"]]
+    place = history.latest.id, format_coordinates(history.latest.at)
+    pairs = [(str(table), *pair, *place) for pair in (("a", "b"), ("b", "c"))]
+    yes, no = tuple(Rename(*pair) for pair in pairs), tuple(NotRename(*pair) for pair in pairs)
+    lake.decisions = Decisions(yes) if renamed else Decisions((), no)
+    lake.take([_event(5, {"id": 4, "b": 9, "c": 9})])
+    ((_, rows),) = _read(lake)
+    expected = [(1, 11), (2, 12)] if renamed else [(11, None), (12, None)]
+    assert [(r["b"], r["c"]) for r in rows] == [(5, 6), *expected, (7, 8), (9, 9)]
+    assert (lake.withheld(), lake.stopped) == ({}, set())

@@ -56,3 +56,55 @@ def test_a_successor_ends_where_its_key_goes(store: SqlStore) -> None:
     assert (sink.withheld(), sink.stopped) == ({}, set())
     found = [(table.live.schema.key, [row["id"] for row in alive_in(table)]) for table in sink.lake()]
     assert found == [(("id",), [1, 2]), (("n",), [3, 4]), ((), [5, 6])]
+
+
+@pytest.mark.parametrize("key", [("id",), ("id", "line")])
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_table_that_may_have_been_made_anew_begins_a_successor(
+    store: SqlStore, size: int, key: tuple[str, ...]
+) -> None:
+    """Most columns changed at once: no row waits for an answer whether `total` became `size`."""
+    sink = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    old, new = {"kind": "k", "total": "t"}, {"line": 1, "size": "s", "made": 1, "label": 2}
+    records = [
+        told(0, {"id": 1, **old}),
+        told(1, {"id": 2, **old}),
+        told(2, {"id": 1, **new, "total": "a"}, key=key),
+        told(3, {"id": 2, **new, "total": "a"}, key=key),
+        told(4, {"id": 1, **new, "total": "b"}, "u", key=key),
+    ]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    sink.take([])
+    (history,) = filter(None, map(store.history, store.tables()))
+    assert "perhaps-made-anew" in {d.kind for d in history.disagreements if d.versions == (2,)}
+    assert [(c.old, c.new) for c in history.latest.candidates] == [("total", "size")]
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    first, second = sink.lake()
+    assert alive_in(first) == [{"id": 1, **old}, {"id": 2, **old}]
+    assert alive_in(second) == [{"id": 1, **new, "total": "b"}, {"id": 2, **new, "total": "a"}]
+    assert any("may have been made anew under its name" in note for note in sink.notes)
+
+
+@pytest.mark.parametrize("last", [(5, 6), ("c", "d")], ids=["changed again", "changed before"])
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_column_whose_type_changed_before_it_came_into_the_key_begins_a_successor(
+    store: SqlStore, size: int, last: tuple[int | str, int | str]
+) -> None:
+    """Values of the other type have a column beside until then; no row is merged by it."""
+    sink = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
+    records = [
+        told(0, {"id": 1, "n": 1}),
+        told(1, {"id": 2, "n": "a"}),
+        told(2, {"id": 3, "n": "b"}),
+        told(3, {"id": 4, "n": last[0]}, key=("id", "n")),
+        told(4, {"id": 5, "n": last[1]}, key=("id", "n")),
+    ]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    sink.take([])
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    rows = [row for table in sink.lake() for row in alive_in(table)]
+    values = [str(next(v for n, v in row.items() if n.startswith("n"))) for row in rows]
+    assert values == ["1", "a", "b", *map(str, last)]
+    assert sink.lake()[-1].live.schema.key == ("id", "n")

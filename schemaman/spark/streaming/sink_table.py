@@ -74,6 +74,7 @@ class Ready:
         """The mapping of source columns to columns of this table."""
         history = history if self.place is None else self.place.cut_incarnations(history)
         joined = self.join_renames(history)
+        joined = joined if self.place is None else self.place.drop_candidates(joined)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
         found = map_columns(
             history,

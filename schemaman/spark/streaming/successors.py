@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from schemaman.errors import PartlyApplied, Stale
-from schemaman.history.versions import SchemaVersion
+from schemaman.history.versions import SchemaVersion, find_perhaps_made_anew
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.filled_successors import plan_filling
@@ -36,6 +36,7 @@ from schemaman.spark.streaming.sink_table import Blocked, Ready
 _SUCCEEDED = "{}: newer rows go into {}, and {} keeps the rows from before"
 _REKEYED = "the key of {} changes from ({}) to ({}), and the rows do not prove it"
 _RENAMED = "another table of the source has the name {} now, and the lake table cannot give up its own"
+_REBUILT = "the table {} may have been made anew under its name"
 _RETYPED = "the key ({1}) of {0} gets another type, which the format does not make in place"
 _UNFILLED = "{} is not filled from {}: {}"
 _LOST_SUCCESSOR = (
@@ -180,7 +181,9 @@ def begin_successor(
             return state.stop(done)
         steps += done.steps
     was, now = (", ".join(names) for names in (before.lake.schema.key, key))
-    if was != now:
+    if version.number in find_perhaps_made_anew(history):
+        why = _REBUILT.format(history.table)
+    elif was != now:
         why = _REKEYED.format(history.table, was, now)
     elif find_incarnation(before.lake, history) not in (None, history.latest.incarnation):
         why = _RENAMED.format(history.table)

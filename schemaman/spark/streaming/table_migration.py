@@ -146,8 +146,17 @@ def _change_key(state: MigrationState) -> MigrationState:
         return state.stop(Blocked(keyed.reason))
     newest = LakeTableAt(state.context.sink_table.lake_table, state.ready.lake)
     ended = replace(state, tables=(*state.tables[:-1], newest))
-    begun = begin_successor(ended, keyed.next.version, state.place, keyed.next.key)
+    begun = begin_successor(ended, keyed.next.version, state.place, _name_whole(keyed.next.key, state))
     return begun if begun.is_stopped else run_stages(begun, _STAGES)
+
+
+def _name_whole(key: tuple[str, ...], state: MigrationState) -> tuple[str, ...]:
+    """The key by the source's names: the table may have parts of its columns, a successor has none."""
+    newest = state.history.latest
+    whole = next(v for v in state.whole.versions if v.number == newest.number)
+    pairs = zip(newest.schema.columns, whole.schema.columns, strict=False)
+    names = {part.name: column.name for part, column in pairs}
+    return tuple(names.get(name, name) for name in key)
 
 
 def _rekey(state: MigrationState, ready: Ready) -> Ready | Blocked | UnprovenKey:
