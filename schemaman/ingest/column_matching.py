@@ -46,16 +46,16 @@ def match_columns_of(form: ProbeForm, outline: Outline, key_form: ProbeForm | No
         if outline.source == SPACED_SOURCE:  # see `find_source`
             count = _count_true([at < 0 for at in values.find(SOURCE, size)])
             values = values.select_first(count)
-        starts = values.find(opening, size)
-        if -1 in starts:
-            del starts[starts.index(-1) :]
-        if template is not None and len(starts) > 1:
-            matched = template.match(values.select_first(len(starts)), starts)
+        if template is not None and count > 1:
+            matched = template.match(values, size)
             if matched is not None:
                 pause = 0
                 return _count_rising(matched, before)
             # tails whose sizes differ often would be read twice
             template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
+        starts = values.find(opening, size)
+        if -1 in starts:
+            del starts[starts.index(-1) :]
         found = values.match(match_tail, starts)
         if not all(found):
             del found[found.index(None) :]

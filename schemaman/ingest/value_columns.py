@@ -37,10 +37,6 @@ class WholeValues:
         """Matches the rest of each value from the place on that `find` has found."""
         return list(map(match, self.values, places))
 
-    def have_rests(self, places: Sequence[int], size: int) -> bool:
-        """Returns whether each value ends `size` bytes behind the place that `find` has found."""
-        return self.measure() == list(map(add, places, repeat(size)))
-
     def join_ends(self, size: int) -> bytes:
         """Joins the last `size` bytes of each value; none is shorter."""
         return b"".join(map(bytes.__getitem__, self.values, repeat(slice(-size, None))))
@@ -77,10 +73,6 @@ class BlockValues:
     ) -> list[re.Match[bytes] | None]:
         """Matches the rest of each value from the place on that `find` has found."""
         return list(map(match, repeat(self.block), places, self.ends))
-
-    def have_rests(self, places: Sequence[int], size: int) -> bool:
-        """Returns whether each value ends `size` bytes behind the place that `find` has found."""
-        return list(self.ends) == list(map(add, places, repeat(size)))
 
     def join_ends(self, size: int) -> bytes:
         """Joins the last `size` bytes of each value; none is shorter."""
