@@ -4,7 +4,8 @@
 result; the session start does not count. Variants run in turn, `--rounds` times. The least time and the least
 CPU time of each count, so that the first round is the warm-up. Each time goes to standard error at once. At
 the end come wall seconds, CPU seconds of all processes, ratios to `sum(crc32)`, the first time of each
-variant, and the memory of the processes.
+variant, and the greatest memory of the driver's Python, of a Python worker, and of the JVM. `--only` runs the
+named variants beside `sum(crc32)`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pyspark
 from pyspark.sql import functions as F
 
 from bench.cluster_events import WrittenEvents, write_files
-from bench.processes import MemoryWatch, read_tree_cpu
+from bench.processes import ProcessWatch
 from schemaman.io.file_patterns import find_files
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
@@ -39,6 +40,9 @@ _SETTINGS = {
 }
 """Batches of values of five kilobytes must not take 25 MB each."""
 
+_FLOOR = "sum(crc32)"
+_PROCESSES = ("driver", "workers", "jvm")
+
 
 def main() -> None:
     """Print the figures, then one line of JSON."""
@@ -47,6 +51,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, nargs="+", default=[1, 200, 5000])
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--slow", action="store_true", help="also from_json and json.loads in an RDD")
+    parser.add_argument("--only", nargs="+", metavar="VARIANT", help="the variants to run, by name")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
@@ -57,6 +62,8 @@ def main() -> None:
             written = write_files(folder, options.mb, files, options.topics)
             os.sync()  # the disk must not be busy with these files while they are read
             variants = _list_variants(spark, folder, written, slow=options.slow)
+            if options.only:
+                variants = {name: variants[name] for name in (_FLOOR, *options.only)}
             measured: dict[str, list[dict[str, float]]] = {variant: [] for variant in variants}
             for number in range(options.rounds):
                 for variant, run in variants.items():
@@ -75,23 +82,30 @@ def main() -> None:
 def _summarize(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Take the least times and the greatest memory of a variant; `first` is the time of its first round."""
     least = {name: min(one[name] for one in rounds) for name in ("wall", "cpu")}
-    most = {name: max(one[name] for one in rounds) for name in ("driver", "workers")}
+    most = {name: max(one[name] for one in rounds) for name in _PROCESSES}
     return {**least, "first": rounds[0]["wall"], **most}
 
 
 def _print_progress(name: str, one: Mapping[str, float]) -> None:
     """Print one time as soon as it is measured, since a run that is ended early loses what comes later."""
-    print(f"  {name:50} wall {one['wall']:7.2f} s  CPU {one['cpu']:7.2f} s", file=sys.stderr, flush=True)
+    print(
+        f"  {name:50} wall {one['wall']:7.2f} s  CPU {one['cpu']:7.2f} s{_format_memory(one)}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _format_memory(one: Mapping[str, float]) -> str:
+    return "".join(f"  {name} {one[name]:5.0f} MB" for name in _PROCESSES)
 
 
 def _print_figures(files: int, figures: Mapping[str, Mapping[str, float]]) -> None:
-    floor = figures["sum(crc32)"]
+    floor = figures[_FLOOR]
     for variant, one in figures.items():
         ratio = one["wall"] / floor["wall"], one["cpu"] / floor["cpu"]
         print(
             f"{f'{files} files: {variant}':45} wall {one['wall']:7.2f} s ({ratio[0]:5.2f}x, first"
-            f" {one['first']:6.2f} s)  CPU {one['cpu']:7.2f} s ({ratio[1]:5.2f}x)"
-            f"  driver {one['driver']:5.0f} MB  workers {one['workers']:5.0f} MB",
+            f" {one['first']:6.2f} s)  CPU {one['cpu']:7.2f} s ({ratio[1]:5.2f}x){_format_memory(one)}",
             flush=True,
         )
 
@@ -133,7 +147,7 @@ def _list_variants(
 
     read_checksums()  # warms up the files and the JVM
     fast = {
-        "sum(crc32)": read_checksums,
+        _FLOOR: read_checksums,
         "schemaman, files": read_folder,
         "schemaman, data frame": read_frame,
         "get_json_object and groupBy": group_by_text,
@@ -143,11 +157,12 @@ def _list_variants(
 
 
 def _measure(run: Callable[[], None]) -> dict[str, float]:
-    with MemoryWatch() as memory:
-        cpu, start = read_tree_cpu(), time.monotonic()
+    with ProcessWatch() as watch:
+        start = time.monotonic()
         run()
-        found = {"wall": time.monotonic() - start, "cpu": read_tree_cpu() - cpu}
-    return {**found, "driver": memory.own / 1000, "workers": memory.largest_python / 1000}
+        wall = time.monotonic() - start
+    sizes = zip(_PROCESSES, (watch.own, watch.largest_python, watch.largest_java), strict=True)
+    return {"wall": wall, "cpu": watch.cpu, **{name: size / 1000 for name, size in sizes}}
 
 
 def _require(found: object, expected: object) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ SCRIPT = str(Path(sys.executable).with_name("schemaman"))
 
 
 _WATCH_SECONDS = 0.1
-"""The time between two samples of the memory of processes."""
+"""The time between two samples of processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,38 +58,59 @@ def read_cpu(pids: Iterable[int]) -> float:
     return sum(spent) / os.sysconf("SC_CLK_TCK")
 
 
-class MemoryWatch:
-    """Watches the memory of this process and of its descendants that run Python, while it is entered.
+class ProcessWatch:
+    """Watches the memory and the CPU time of this process and of its descendants, while it is entered.
 
-    `own` and `largest_python` are the greatest resident sizes in kB that were seen: of this process, and of
-    one of the others. Source: proc(5), `VmRSS`.
+    `cpu` are the CPU seconds that they spent meanwhile, without the watch itself. A process that has ended
+    counts up to its last sample: if its parent does not wait for it, its time is in no other process.
+    `own`, `largest_python` and `largest_java` are the greatest resident sizes in kB that were seen: of this
+    process, of a descendant that runs Python, and of one that runs Java. Source: proc(5), `VmRSS`.
     """
 
     def __init__(self) -> None:
         self.own = 0
         self.largest_python = 0
+        self.largest_java = 0
+        self._before: dict[int, float] = {}
+        self._spent: dict[int, float] = {}
+        self._cost = 0.0
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> MemoryWatch:
+    def __enter__(self) -> ProcessWatch:
+        self._sample()
+        self._before = dict(self._spent)
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._is_over.set()
         self._thread.join()
+        self._sample()
+
+    @property
+    def cpu(self) -> float:
+        """The CPU seconds that the processes spent up to the last sample."""
+        spent = sum(spent - self._before.get(pid, 0) for pid, spent in self._spent.items())
+        return spent - self._cost
 
     def _watch(self) -> None:
+        while not self._is_over.wait(_WATCH_SECONDS):
+            self._sample()
+        self._cost = time.thread_time()
+
+    def _sample(self) -> None:
         mine = os.getpid()
-        while True:
-            for pid in list_tree():
-                name, size = _read_memory(pid)
-                if pid == mine:
-                    self.own = max(self.own, size)
-                elif name.startswith("python"):
-                    self.largest_python = max(self.largest_python, size)
-            if self._is_over.wait(_WATCH_SECONDS):
-                return
+        for pid in list_tree():
+            name, size = _read_memory(pid)
+            with suppress(OSError):  # it has ended meanwhile
+                self._spent[pid] = read_cpu((pid,))
+            if pid == mine:
+                self.own = max(self.own, size)
+            elif name.startswith("python"):
+                self.largest_python = max(self.largest_python, size)
+            elif name == "java":
+                self.largest_java = max(self.largest_java, size)
 
 
 def _read_memory(pid: int) -> tuple[str, int]:

@@ -64,21 +64,26 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
 
     def match(values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
         nonlocal template, waiting, pause
-        values = values.select_first(count_true(values.have_prefix(prefix)))
+        count = count_true(values.have_prefix(prefix))
+        values = values.select_first(count)
         if other_source:
-            values = values.select_first(count_true([at < 0 for at in values.find(other_source, size)]))
-        starts = values.find(opening, size)
-        if -1 in starts:
-            del starts[starts.index(-1) :]
-        if spelling is QUOTED:
-            del starts[count_contents(values.cut(starts, size)) :]
-        if template is not None and len(starts) > 1:
-            matched = template.match(values.select_first(len(starts)), starts)
+            count = count_true([at < 0 for at in values.find(other_source, size)])
+            values = values.select_first(count)
+        if template is not None and count > 1:
+            matched = template.match(values, size)
+            if matched is not None and spelling is QUOTED:
+                rows = values.cut(values.find_ends(len(template.text)), size)
+                matched = matched if count_contents(rows) == count else None
             if matched is not None:
                 pause = 0
                 return _count_rising(matched, before)
             # tails whose sizes differ often would be read twice
             template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
+        starts = values.find(opening, size)
+        if -1 in starts:
+            del starts[starts.index(-1) :]
+        if spelling is QUOTED:
+            del starts[count_contents(values.cut(starts, size)) :]
         found = values.match(match_tail, starts)
         if not all(found):
             del found[found.index(None) :]

@@ -100,7 +100,7 @@ def build_column_rows(
         offsets,
         keys,
         block,
-        [end - ends[0] for end in ends],
+        [end - ends[0] for end in ends] if ends[0] else ends,
         values.is_valid().to_pylist() if values.null_count else None,
         read_times,
         _find_breaks(topics, partitions, offsets),
@@ -112,12 +112,15 @@ def _find_breaks(topics: list[str], partitions: list[int], offsets: list[int]) -
     size = len(offsets)
     if type(offsets[0]) is not int:
         return range(1, size)
+    is_one_partition = topics.count(topics[0]) == size and partitions.count(partitions[0]) == size
+    if is_one_partition and offsets == list(range(offsets[0], offsets[0] + size)):
+        return ()
     try:
         steps = list(map(sub, islice(offsets, 1, None), offsets))
     except TypeError:
         return range(1, size)
-    if topics.count(topics[0]) == size and partitions.count(partitions[0]) == size:
-        return () if steps.count(1) == size - 1 else [i for i, step in enumerate(steps, 1) if step != 1]
+    if is_one_partition:
+        return [i for i, step in enumerate(steps, 1) if step != 1]
     changes = zip(
         steps,
         map(ne, islice(topics, 1, None), topics),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from struct import Struct
 
+from schemaman.debezium.raw_record import find_source
 from schemaman.ingest.probe_patterns import TailColumns, Texts, find_digits
 from schemaman.ingest.value_columns import ValueColumn
 
@@ -33,16 +34,16 @@ class TailTemplate:
     operation: int
     read_texts: Callable[[bytes], list[Texts]]
 
-    def match(self, values: ValueColumn, starts: Sequence[int]) -> list[Texts] | None:
-        """Matches the ends of values behind places of `find`; returns their texts, None unless all match."""
-        size = len(self.text)
-        if not values.have_rests(starts, size):
+    def match(self, values: ValueColumn, start: int) -> list[Texts] | None:
+        """Matches the ends of values, at least one, behind `start` bytes; None unless all match."""
+        size, sizes = len(self.text), values.measure()
+        if min(sizes) < start + size:
             return None
         tails = values.join_ends(size)
-        if not self._has_text(tails, len(starts)):
+        if not self._has_text(tails, len(sizes)):
             return None
         for place, digit in self.literals:
-            if tails[place::size] != digit * len(starts):
+            if tails[place::size] != digit * len(sizes):
                 return None
         for place in self.positive:
             if b"0" in tails[place::size]:
@@ -65,10 +66,14 @@ class TailTemplate:
 
 
 def learn_template(columns: TailColumns, found: re.Match[bytes]) -> TailTemplate | None:
-    """Learns the template of a tail from its match; None if texts are more than what groups capture."""
-    if columns.groups is None:
-        return None
+    """Learns the template of a tail from its match.
+
+    None if texts are more than what groups capture, or if another source block begins in the tail: an end of
+    a value with the text of a template begins with the last source block, so that none has to be found.
+    """
     begin, tail = found.start(), found.group()
+    if columns.groups is None or find_source(columns.spelling.unquote(tail), 1) >= 0:
+        return None
     places = find_digits(tail, columns.order, columns.spelling)
     changing = places.free | places.positive
     digits = ((i, tail[i : i + 1]) for i in range(len(tail)) if i not in changing)

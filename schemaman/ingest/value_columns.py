@@ -37,12 +37,12 @@ class WholeValues:
         """Matches the rest of each value from the place on that `find` has found."""
         return list(map(match, self.values, places))
 
-    def have_rests(self, places: Sequence[int], size: int) -> bool:
-        """Returns whether each value ends `size` bytes behind the place that `find` has found."""
-        return self.measure() == list(map(add, places, repeat(size)))
+    def find_ends(self, size: int) -> list[int]:
+        """Finds the last `size` bytes of each value; none is shorter."""
+        return list(map(sub, self.measure(), repeat(size)))
 
     def cut(self, places: Sequence[int], start: int) -> list[bytes]:
-        """Cuts what is between a number of bytes and the place that `find` has found."""
+        """Cuts what is between a number of bytes and the place that was found."""
         return list(map(bytes.__getitem__, self.values, map(slice, repeat(start), places)))
 
     def join_ends(self, size: int) -> bytes:
@@ -82,12 +82,12 @@ class BlockValues:
         """Matches the rest of each value from the place on that `find` has found."""
         return list(map(match, repeat(self.block), places, self.ends))
 
-    def have_rests(self, places: Sequence[int], size: int) -> bool:
-        """Returns whether each value ends `size` bytes behind the place that `find` has found."""
-        return list(self.ends) == list(map(add, places, repeat(size)))
+    def find_ends(self, size: int) -> list[int]:
+        """Finds the last `size` bytes of each value; none is shorter."""
+        return list(map(sub, self.ends, repeat(size)))
 
     def cut(self, places: Sequence[int], start: int) -> list[bytes]:
-        """Cuts what is between a number of bytes and the place that `find` has found."""
+        """Cuts what is between a number of bytes and the place that was found."""
         cuts = map(slice, map(add, self.begins, repeat(start)), places)
         return list(map(self.block.__getitem__, cuts))
 

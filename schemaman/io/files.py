@@ -75,6 +75,8 @@ Deflate makes at most 1,032 bytes of one, and Zstandard a block of 128 KiB of fo
 """
 
 _ROWS = 1024
+_BATCH_BYTES = 2 * 2**20
+"""The size of the rows that are read at once: most of them stay in a cache until their values are copied."""
 _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
           (b"PAR1", "Parquet", ".parquet"))  # fmt: skip
 """First bytes of files that are not text. Source: RFC 1952, RFC 8878, Parquet file format."""
@@ -746,7 +748,10 @@ def _read_parquet(
     check = partial(_check_plain_row, path, limit=limit)
     try:
         for batch in file.iter_batches(
-            batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
+            batch_size=_choose_rows(file.metadata, groups),
+            row_groups=groups,
+            columns=chosen,
+            use_threads=False,
         ):
             count_bytes(round(batch.num_rows * row_bytes))
             of_batch = list(islice(numbers, batch.num_rows))
@@ -796,6 +801,14 @@ def _read_parquet_rows(
             except ValueError as error:
                 yield UnreadableItem(path, number + 1, str(error), _hash_bytes(repr(row).encode()))
             number += 1
+
+
+def _choose_rows(metadata: Any, groups: Sequence[int] | None) -> int:
+    """Choose the number of rows of a batch: fewer of large rows."""
+    numbers = range(metadata.num_row_groups) if groups is None else groups
+    found = [metadata.row_group(number) for number in numbers]
+    largest = max((group.total_byte_size // group.num_rows for group in found if group.num_rows), default=1)
+    return max(1, min(_ROWS, _BATCH_BYTES // max(largest, 1)))
 
 
 def _number_rows(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:

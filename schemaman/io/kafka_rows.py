@@ -40,10 +40,12 @@ def split_into_batches(messages: Sequence[Any]) -> Iterator[Record | RowBatch]:
 
 def _make_batch(messages: Sequence[Any]) -> RowBatch:
     kind = type(messages[0])
+    first, behind = messages[0].offset(), messages[-1].offset() + 1
+    is_whole = behind - first == len(messages)
     rows = PartitionRows(
         messages[0].topic(),
         messages[0].partition(),
-        list(map(kind.offset, messages)),
+        range(first, behind) if is_whole else list(map(kind.offset, messages)),
         list(map(kind.key, messages)),
         list(map(kind.value, messages)),
         lambda at: _read_time(messages[at]),
