@@ -32,7 +32,7 @@ def is_worth_sharing(files: Sequence[File], shared_from: int) -> bool:
 
 
 def is_shareable(file: File) -> bool:
-    """Returns whether another process can read a file as this one does: it lies on a disk."""
+    """Returns whether another process can read a file as this one does: it is on a local disk."""
     return file.path != STANDARD_INPUT and not is_remote(file.path)
 
 
