@@ -125,12 +125,13 @@ class _Streams(Generic[Task, Value]):
                 return
             worker = self._start_worker() if can_start or least is None else least
             turn = _Turn(task, worker)
+            self._turns.append(turn)
             try:
                 worker.connection.send(task)
-            except OSError as error:
-                raise _build_error(worker) from error
+            except OSError:
+                self._end_early(turn)
+                return
             worker.turns.append(turn)
-            self._turns.append(turn)
 
     def _start_worker(self) -> _Worker[Task]:
         ours, theirs = self._context.Pipe()
@@ -154,8 +155,10 @@ class _Streams(Generic[Task, Value]):
                 worker = coming[connection]  # type: ignore[index]
                 try:
                     message = worker.connection.recv_bytes()
-                except (EOFError, OSError) as error:
-                    raise _build_error(worker) from error
+                except (EOFError, OSError):
+                    self._end_early(worker.turns[0])
+                    worker.turns.clear()
+                    continue
                 worker.turns[0].messages.append(message)
                 self._held += len(message)
                 if message[:1] != _VALUE:
@@ -163,6 +166,13 @@ class _Streams(Generic[Task, Value]):
             self._assign()
             if turn.messages:
                 return
+
+    def _end_early(self, turn: _Turn[Task]) -> None:
+        """Has a turn raise that its process ended; earlier turns are taken as usual, no task follows."""
+        message = _ERROR + pickle.dumps(_build_error(turn.worker))
+        turn.messages.append(message)
+        self._held += len(message)
+        self._tasks = None
 
 
 def _build_error(worker: _Worker[Any]) -> CouldNotDo:

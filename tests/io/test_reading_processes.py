@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -181,6 +182,8 @@ def test_parts_of_files(tmp_path: Path, size: int, part_bytes: int) -> None:
 
 
 def count_up(task: int) -> Iterator[bytes]:
+    if task < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
     for number in range(task):
         if number == 1000:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -205,3 +208,15 @@ def test_a_process_that_is_killed() -> None:
         list(values)
     streams.close()
     assert not multiprocessing.active_children()
+
+
+def test_a_killed_process_is_an_error_in_its_turn() -> None:
+    streams = stream_tasks([900, -1, 1, 1], start_counting, 2)
+    _, values = next(streams)
+    while len(multiprocessing.active_children()) == 2:
+        time.sleep(0.01)
+    assert list(values) == list(count_up(900))
+    _, values = next(streams)
+    with pytest.raises(CouldNotDo, match=r"ended early \(signal 9\)"):
+        list(values)
+    streams.close()
