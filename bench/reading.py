@@ -3,7 +3,7 @@
 Each layout is written once. Then every repetition runs the floors, the naive reader and `schemaman ingest`
 in turn, each in its own process. CPU seconds are those of a process and of all its descendants. A time counts
 only with a correct result. The first repetition is dropped.
-`BENCH_LAYOUTS=kcat,values` selects layouts. Several processes read from 800 MB on.
+`BENCH_LAYOUTS=kcat,values` selects layouts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schemaman.debezium.records import Record
 from schemaman.io.file_work import count_cores
 
 MEGABYTES = 200
-_ALONE = "ingest --jobs 1"
+_ALONE, _SHARED = "ingest --jobs 1", f"ingest --jobs {count_cores()}"
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "2"))
 ONLY = os.environ.get("BENCH_LAYOUTS", "")
 TABLES = 100
@@ -103,7 +103,7 @@ def main(megabytes: int) -> None:
                 micros = spent / layout.records * 1e6
                 print(f"  {name:20} {spent:7.2f} CPU s  {micros:7.2f} µs  {ratio:6.2f} of ingest")
                 found[f"{layout.name}: {name} / ingest"] = ratio
-            speed = by_clock[_ALONE] / by_clock["ingest"]
+            speed = by_clock[_ALONE] / by_clock[_SHARED]
             print(f"  {count_cores()} processes are {speed:.2f} times as fast as one, by the clock")
             found[f"{layout.name}: time of one process / of {count_cores()}"] = speed
             for path in layout.paths:
@@ -136,8 +136,10 @@ def _measure(layout: Layout, folder: Path) -> tuple[dict[str, float], dict[str, 
             variants.append((name, ("-c", code, *paths), lambda out: int(out) == layout.records))
         variants.append(("ingest", ingest, lambda out: _is_read(out, layout, layout.records)))
         variants.append(("ingest again", ingest, lambda out: _is_read(out, layout, 0)))
-        alone = [str(folder / "alone.db") if part == str(store) else part for part in ingest]
-        variants.append((_ALONE, (*alone, "--jobs", "1"), lambda out: _is_read(out, layout, layout.records)))
+        for name in (_ALONE, _SHARED):
+            other = [str(folder / f"{name}.db") if part == str(store) else part for part in ingest]
+            command = (*other, *name.split()[1:])
+            variants.append((name, command, lambda out: _is_read(out, layout, layout.records)))
         for name, command, is_correct in variants:
             done = run_process(*command)
             if not is_correct(done.output):
@@ -145,8 +147,8 @@ def _measure(layout: Layout, folder: Path) -> tuple[dict[str, float], dict[str, 
             if repetition:
                 spent.setdefault(name, []).append(done.cpu)
                 passed.setdefault(name, []).append(done.seconds)
-        store.unlink()
-        (folder / "alone.db").unlink()
+        for file in folder.glob("*.db"):
+            file.unlink()
     medians = [{name: statistics.median(times) for name, times in found.items()} for found in (spent, passed)]
     return medians[0], medians[1]
 

@@ -21,7 +21,7 @@ from schemaman.api.sources import (
 )
 from schemaman.errors import UsageError
 from schemaman.ingest.summary import Summary
-from schemaman.io.file_work import count_cores
+from schemaman.io.file_work import PARALLEL_FROM_BYTES, count_cores
 from schemaman.registry import Registry
 from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
@@ -51,7 +51,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes that read large files side by side (default: one per core).",
+    help="Processes that read files side by side (default: one per core for 768 MB and more, else one).",
 )
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
 @click.option("--once", is_flag=True, help="With --checkpoints: read what is there and exit.")
@@ -111,7 +111,7 @@ def ingest(
     workspace = make_workspace(context)
     found = find_sources(
         workspace, sources, topic=topic, keep_payload=keep_payload, since=since, jobs=jobs or count_cores(),
-        again=again,
+        shared_from=PARALLEL_FROM_BYTES if jobs is None else 0, again=again,
     )  # fmt: skip
     registry = open_registry(context, create=True)
     with ExitStack() as stack:

@@ -108,9 +108,10 @@ def find_sources(
     keep_payload: bool = False,
     since: str | None = None,
     jobs: int = 1,
+    shared_from: int = PARALLEL_FROM_BYTES,
     again: bool = False,
 ) -> RecordSources:
-    """Find the SOURCEs with these names; up to `jobs` processes read one file.
+    """Find the SOURCEs with these names; up to `jobs` processes read files of `shared_from` bytes and more.
 
     `again` reads also files that are unchanged since they were read to their end.
 
@@ -129,7 +130,7 @@ def find_sources(
     engine = "spark" if on_spark else _choose_engine(chosen, found)
     schema_registry = open_schema_registry(workspace.settings) if workspace.settings.registry.value else None
     return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms,
-        on_spark=tuple(on_spark.values()), jobs=jobs, again=again,
+        on_spark=tuple(on_spark.values()), jobs=jobs, shared_from=shared_from, again=again,
     )  # fmt: skip
 
 

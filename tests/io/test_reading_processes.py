@@ -107,7 +107,7 @@ def read_log(folder: Path, paths: Sequence[Path], jobs: int) -> tuple[object, ..
     """Reads files into a new store; returns the summary or the error, and the log."""
     with sm.open(f"sqlite:///{folder}/{jobs}.db", create=True, clock=lambda: 0) as opened:
         workspace = workspace_of(opened)
-        sources = replace(find_sources(workspace, tuple(map(str, paths)), jobs=jobs), shared_from=0)
+        sources = find_sources(workspace, tuple(map(str, paths)), jobs=jobs, shared_from=0)
         try:
             done: object = read_sources(workspace, opened, sources)
         except SchemamanError as error:
