@@ -86,7 +86,8 @@ def find_new_split(history: TableHistory, name: str, lake: LakeTable) -> dict[st
     source_name = known[name].column if name in known else name
     incarnation = [v for v in history.versions if v.incarnation == newest.incarnation]
     at = len(incarnation) - 1
-    while at and (before := _find_column(incarnation[at - 1], column.id)) and before.type == column.type:
+    # A part begins with both, the type and the name: the record of it has one version and one name.
+    while at and (before := _find_column(incarnation[at - 1], column.id)) and _is_alike(before, column):
         at -= 1
     if not at or _find_column(incarnation[at - 1], column.id) is None:
         return None
@@ -256,6 +257,10 @@ def _name_former(version: SchemaVersion, *before: SchemaVersion) -> SchemaVersio
 
 def _find_column(version: SchemaVersion, id: int | None) -> Column | None:
     return next((c for c in version.schema.columns if c.id == id), None)
+
+
+def _is_alike(one: Column, other: Column) -> bool:
+    return one.type == other.type and one.name == other.name
 
 
 def _find_name(parts: Sequence[_Part], name: str) -> str:

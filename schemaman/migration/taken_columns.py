@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.casts import is_convertible, is_spelled_alike
 from schemaman.migration.column_map import make_column_map
@@ -77,7 +78,11 @@ class TakenColumns:
 
 
 def match_taken_columns(
-    former: TableHistory, earlier: LakeTable, history: TableHistory, later: LakeTable
+    former: TableHistory,
+    earlier: LakeTable,
+    history: TableHistory,
+    later: LakeTable,
+    began: Coordinates | None,
 ) -> TakenColumns:
     """Match the columns of a lake table with those of the table of the next name of its source.
 
@@ -86,8 +91,9 @@ def match_taken_columns(
         earlier: the lake table of that name.
         history: the history of the later name, not split.
         later: the lake table of that name.
+        began: where the source got the later name; None if no event shows it.
     """
-    matcher = _Matcher(former, earlier, history, later)
+    matcher = _Matcher(former, earlier, history, later, began)
     for column in earlier.schema.columns:
         matcher.match(column)
     return matcher.finish()
@@ -97,14 +103,19 @@ class _Matcher:
     """The later table while columns are matched one by one."""
 
     def __init__(
-        self, former: TableHistory, earlier: LakeTable, history: TableHistory, later: LakeTable
+        self,
+        former: TableHistory,
+        earlier: LakeTable,
+        history: TableHistory,
+        later: LakeTable,
+        began: Coordinates | None,
     ) -> None:
         self.former, self.earlier, self.history, self.later = former, earlier, history, later
         self.source = migration_source(history)
         self.versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
         self.own, self.there = _list_held(former, earlier), _list_held(history, later)
         self.last = {c.id: c.name for c in former.latest.schema.columns if c.id is not None}
-        self.first = self._find_first_version()
+        self.first = self._find_first_version(began)
         record = read_record(later.properties)
         self.split, self.displaced = dict(record.split), dict(record.displaced)
         self.kept, self.foreign = list(record.kept), list(record.foreign)
@@ -161,10 +172,10 @@ class _Matcher:
             properties[FOREIGN_PROPERTY] = format_property(self.foreign)
         return TakenColumns(tuple(self.pairs), tuple(self.added), properties, tuple(self.unmatched))
 
-    def _find_first_version(self) -> SchemaVersion | None:
+    def _find_first_version(self, began: Coordinates | None) -> SchemaVersion | None:
         """The version with which the source began under its later name; None if no event shows it."""
-        ends = [e.at for e in self.former.events if e.kind == "renamed" and e.other == self.history.table]
-        return next((v for v in self.versions if v.at in ends), None)
+        ends = {e.at for e in self.former.events if e.kind == "renamed" and e.other == self.history.table}
+        return next((v for v in self.versions if v.at in {began, *ends}), None)
 
     def _find_id(self, name: str) -> int | None:
         """The id under the later name of a column that the source called so last under the earlier one."""

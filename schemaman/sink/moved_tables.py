@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 
 from schemaman.errors import Locked, RowsUnready, SchemamanError, StatementFailed
@@ -86,6 +87,12 @@ def has_moved(history: TableHistory) -> bool:
 def is_renamed(history: TableHistory) -> bool:
     """Whether a table had another name before."""
     return bool(list_previous_names(history))
+
+
+class _Change(Enum):
+    """What happened to a source under a name that it had for a moment."""
+
+    COLUMNS = "columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +212,7 @@ class TableMover:
         if read_record(found.lake.properties).source == str(history.table):
             return _OWN_SOURCE.format(found.address, history.table, address)
         former = _end_at(self.registry.history(found.table), found.lake)
-        if self._has_changed_between(former, history):
+        if self._follow_names(former, history) is _Change.COLUMNS:
             return _CHANGED_BETWEEN.format(found.address, history.table)
         return self._find_misread_rows(found.table, found.lake)
 
@@ -216,7 +223,9 @@ class TableMover:
         source, target = migration_source(history), TARGETS.get(self.target.format)
         planner = RecipePlanner(source, target, address, self.policy, self.target.name)
         former = _end_at(self.registry.history(found.table), found.lake)
-        columns = match_taken_columns(former, found.lake, history, lake)
+        named = self._follow_names(former, history)
+        began = named.at if isinstance(named, TableEvent) else None
+        columns = match_taken_columns(former, found.lake, history, lake, began)
         plan = planner.plan_take_rows(lake, found.lake, found.address, columns)
         if isinstance(plan, Refusal):
             return f"{plan.change}: {plan.reason}; instead: {plan.instead}"
@@ -257,21 +266,24 @@ class TableMover:
                 todo.append(record.predecessor.table)
         return tuple(notes)
 
-    def _has_changed_between(self, former: TableHistory, history: TableHistory) -> bool:
-        """Whether the columns changed while the source had a name between an earlier one and the present."""
+    def _follow_names(self, former: TableHistory, history: TableHistory) -> TableEvent | _Change | None:
+        """The event that gave a source its present name, by way of names that it had for a moment.
+
+        A change if its columns changed under one of those names; None if no event shows the present name.
+        """
         end = find_end(former, former.latest.incarnation)
         seen = {former.table}
         while end is not None and end.other is not None and end.other not in {*seen, history.table}:
             seen.add(end.other)
             between = self.registry.store.history(end.other)
             if between is None:
-                return False
+                return None
             at = end.at
             begun = next((v.incarnation for v in between.versions if v.at == at), None)
             if len([v for v in between.versions if v.incarnation == begun]) != 1:
-                return True
+                return _Change.COLUMNS
             end = None if begun is None else find_end(between, begun)
-        return False
+        return end if end is not None and end.other == history.table else None
 
     def takes_ended_rows(self, history: TableHistory, end: TableEvent, address: str) -> bool:
         """Whether the rows of an ended incarnation may be written before its table gives up the name.

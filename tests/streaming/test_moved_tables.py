@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -472,6 +472,48 @@ def test_two_tables_that_exchange_names_in_one_statement_keep_their_rows(
     source.write("a", 3)
     source.write("b", 4)
     assert source.take(size) == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_columns_that_exchange_names_after_their_table_did_keep_the_values_of_earlier_rows(
+    store: SqlStore, format: str, size: int
+) -> None:
+    """Between both exchanges no row comes, so that the lake table begins with the later columns."""
+    source = Source(MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False))
+    connector, wide = source.connector, ("id", "v", "w")
+
+    def show(*names: str) -> Mapping[str, object]:
+        texts = (column(n, "VARCHAR", at, length=9) for at, n in enumerate(names[1:], 2))
+        return image(column("id", optional=False), *texts, key=("id",))
+
+    def write(table: str, id: int, **values: str) -> None:
+        connector.row(
+            dict(zip(wide, (INT, TEXT, TEXT), strict=True)), table=table, values={"id": id, **values}
+        )
+        key = json.loads(connector.records[-1].key or b"")
+        text = json.dumps({**key, "payload": {"id": id}}).encode()
+        connector.records[-1] = replace(connector.records[-1], key=text)
+
+    for table, id in (("a", 1), ("b", 2)):
+        created = entry("CREATE", f'"shop"."{table}"', show(*wide))
+        connector.change(created, table=table, ddl="CREATE TABLE")
+        write(table, id, v=f"v{id}", w=f"w{id}")
+    at = connector.at
+    for old, new in PAIRS:
+        connector.at = at
+        renamed = entry("ALTER", f'"shop"."{new}"', show(*wide))
+        connector.change(renamed, table="a,b,tmp", ddl=f"RENAME TABLE {old} TO {new}")
+    for old, new, names in (("v", "x", "xw"), ("w", "v", "xv"), ("x", "w", "wv")):
+        ddl = f"ALTER TABLE b RENAME COLUMN {old} TO {new}"
+        connector.change(entry("ALTER", '"shop"."b"', show("id", *names)), table="b", ddl=ddl)
+    write("a", 3, v="v3", w="w3")
+    write("b", 4, v="v4", w="w4")
+    for start in range(0, len(connector.records), size):
+        source.lake.take(connector.records[start : start + size])
+    rows = {t.source.table: {(r["id"], r["v"], r["w"]) for r in t.rows} for t in source.lake.lake()}
+    assert source.lake.withheld() == {}
+    assert rows == {"a": {(2, "v2", "w2"), (3, "v3", "w3")}, "b": {(1, "w1", "v1"), (4, "v4", "w4")}}
 
 
 OTHER = image(column("id", optional=False), column("v", "TEXT", 2), column("w", "INT", 3), key=("id",))

@@ -168,3 +168,42 @@ def test_a_part_is_found_where_its_column_has_its_first_name_again(
     (table,) = lake.lake()
     values = {row["id"]: [v for n, v in row.items() if n not in ("id", "z")] for row in alive_in(table)}
     assert values == {0: [9], **{at: [at * 11] for at in range(1, last + 1)}}
+
+
+RENAMED = {
+    "a free name": ("RENAME COLUMN v TO x", {"x": TEXTS, "w": NUMBERS}),
+    "the name of another column": (
+        "RENAME COLUMN w TO x, RENAME COLUMN v TO w",
+        {"w": TEXTS, "x": NUMBERS},
+    ),
+}
+
+
+@pytest.mark.parametrize("source", ["delta", "iceberg"], indirect=True)
+@pytest.mark.parametrize("name", RENAMED)
+@pytest.mark.parametrize("is_written_between", [False, True])
+def test_a_column_that_got_another_type_and_then_another_name_in_one_batch_goes_on(
+    source: Source, name: str, is_written_between: bool
+) -> None:
+    """No lake column has the older name with the newer type: the table must not stop for that."""
+    ddl, types = RENAMED[name]
+    texts, numbers = types
+    source.create("a", v=DAYS, w=NUMBERS)
+    source.write("a", id=1, v=3, w=7)
+    source.take()
+    begun = len(source.connector.records)
+    source.alter("a", "MODIFY v VARCHAR(10)", v=TEXTS, w=NUMBERS)
+    if is_written_between:
+        source.write("a", id=2, v="two", w=8)
+    source.alter("a", ddl, **types)
+    last: dict[str, Any] = {"id": 3, texts: "three", numbers: 9}
+    source.write("a", **last)
+    source.lake.take(source.connector.records[begun:])
+    assert (source.lake.withheld(), source.lake.stopped) == ({}, set())
+    (table,) = source.lake.lake()
+    own = {c.name for c in list_row_columns(("id",))}
+    rows = {row["id"]: {n: v for n, v in row.items() if v is not None} for row in table.rows}
+    values = {id: sorted(str(v) for n, v in row.items() if n not in own) for id, row in rows.items()}
+    expected = {1: ["1", "1970-01-04", "7"], 3: ["3", "9", "three"]}
+    assert values == expected | ({2: ["2", "8", "two"]} if is_written_between else {})
+    assert {row[numbers] for row in rows.values()} == {7, 9} | ({8} if is_written_between else set())
