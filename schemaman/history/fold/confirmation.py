@@ -136,7 +136,8 @@ class _Clock:
             return _Certainties(-1, -1, None, names)
         time = (point.coordinates.ts_ms or 0) - self.ahead
         key_time = -1 if has_table_key_order(observation) else time
-        misreading = observation if any(is_misread(observation, name) for name in names) else None
+        is_read = "".join(names).isascii() or not any(is_misread(observation, name) for name in names)
+        misreading = None if is_read else observation
         return _Certainties(time, key_time, misreading, names)
 
     def find_earliest_read(self, points: Iterable[Point]) -> int:
