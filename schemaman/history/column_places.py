@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from schemaman.model.schema import Column, TableSchema
+from schemaman.model.schema import KEPT_SCHEMAS, Column, TableSchema
 from schemaman.model.types import widens
 
 _MAX_PAIRS = 40_000
@@ -50,6 +51,7 @@ class ColumnPlaces:
         return frozenset(old.name for old, new in self.pairs if old.name == new.name)
 
 
+@lru_cache(KEPT_SCHEMAS)
 def match_places(before: TableSchema, after: TableSchema) -> ColumnPlaces:
     """Match columns by the fewest changes that keep the order of places, and find names in circles."""
     pairs = _pair_columns(before, after)

@@ -90,6 +90,10 @@ class TableSchema:
     key: tuple[str, ...] = ()
     comment: str | None = None
 
+    def __hash__(self) -> int:
+        """Hash the names and ids of the columns, which differ for most schemas."""
+        return hash((tuple([c.name for c in self.columns]), tuple([c.id for c in self.columns])))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
@@ -145,8 +149,9 @@ def _walk_type(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, T
 
 _type_text = lru_cache(1 << 14)(format_type)
 
-_KEPT_FINGERPRINTS = 256
-"""The number of schemas whose ids are kept: a fold asks for that of a version with each of its records."""
+KEPT_SCHEMAS = 256
+"""The number of schemas, or of pairs of them, about which a fact is kept: a fold asks for it repeatedly, and
+tables of equal schemas change alike."""
 
 
 def format_shape(schema: TableSchema) -> str:
@@ -161,7 +166,7 @@ def format_shape(schema: TableSchema) -> str:
     return "\n".join([*rows, f"KEY {list(schema.key)!r}"])
 
 
-@lru_cache(_KEPT_FINGERPRINTS)
+@lru_cache(KEPT_SCHEMAS)
 def fingerprint(schema: TableSchema) -> str:
     """Return the stable id of a shape: 12 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(format_shape(schema).encode()).hexdigest()[:12]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import msgspec
+
 from schemaman.debezium.records import NO_POSITION, Coordinates, Position
 from schemaman.errors import SchemamanError, StoreUnavailable
 from schemaman.model.ddl import format_type, parse_type
@@ -32,7 +34,33 @@ def encode_canonical(value: object) -> bytes:
 
     ASCII, because names out of broken JSON may hold lone surrogates, which UTF-8 cannot carry.
     """
-    return _CANONICAL.encode(value).encode("ascii")
+    quick = _encode_quickly(value)
+    return _CANONICAL.encode(value).encode("ascii") if quick is None else quick
+
+
+def _refuse_float(text: str) -> object:
+    raise ValueError(text)
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_require_no_floats = msgspec.json.Decoder(float_hook=_refuse_float).decode
+_SPELT_OTHERWISE = (b"\\", b"\x7f", b":null", b",null", b"[null")
+
+
+def _encode_quickly(value: object) -> bytes | None:
+    """Encode a value in less time; None for what msgspec spells otherwise than `json`.
+
+    These are numbers that are not whole, and texts that need an escape. Numbers that JSON cannot carry would
+    become null.
+    """
+    try:
+        body = _encode_sorted(value)
+        if not body.isascii() or body == b"null" or any(text in body for text in _SPELT_OTHERWISE):
+            return None
+        _require_no_floats(body)
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError):
+        return None
+    return body
 
 
 def loads(body: bytes | str, where: str) -> object:
@@ -84,15 +112,17 @@ def position_from_json(value: Parsed) -> Position:
 
 def coordinates_to_json(mark: Coordinates) -> Json:
     """Encode the coordinates of a record; times are epoch milliseconds."""
-    position = None if mark.position == NO_POSITION else position_to_json(mark.position)
-    return {
-        "topic": mark.topic,
-        "partition": mark.partition,
-        "offset": mark.offset,
-        **drop_nones(
-            position=position, ts_ms=mark.ts_ms, read_ms=mark.read_ms, timestamp_ms=mark.timestamp_ms
-        ),
-    }
+    members: Json = {"topic": mark.topic, "partition": mark.partition, "offset": mark.offset}
+    if mark.position != NO_POSITION:
+        members["position"] = position_to_json(mark.position)
+    # no value is encoded more often, and `drop_nones` takes twice as long
+    if mark.ts_ms is not None:
+        members["ts_ms"] = mark.ts_ms
+    if mark.read_ms is not None:
+        members["read_ms"] = mark.read_ms
+    if mark.timestamp_ms is not None:
+        members["timestamp_ms"] = mark.timestamp_ms
+    return members
 
 
 def coordinates_from_json(value: Parsed) -> Coordinates:

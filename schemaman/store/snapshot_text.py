@@ -47,7 +47,7 @@ def take_snapshot(history: TableHistory, version: SchemaVersion, revision: int |
 
 def remove_ids(schema: TableSchema) -> TableSchema:
     """Returns the structure without column ids."""
-    return replace(schema, columns=tuple(replace(c, id=None) for c in schema.columns))
+    return replace(schema, columns=tuple([c.with_identity(None, c.emitted_name) for c in schema.columns]))
 
 
 def to_text(snapshot: Snapshot) -> str:
@@ -72,8 +72,7 @@ def digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _format_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+_format_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _format_rows(values: Iterable[object]) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import (
@@ -132,6 +132,37 @@ def test_hashes_of_early_records_come_back():
 def test_an_entry_comes_back_as_it_was(entry: Entry):
     assert codec.from_json(codec.to_json(entry)) == entry
     assert codec.from_bytes(codec.to_bytes(entry)) == entry
+
+
+JSON_VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**70), 2**70),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(st.characters(), max_size=4),
+        st.sampled_from(["a\x7f", '"', "\n", ":null", "é", "\ud800", "1e5"]),
+    ),
+    lambda values: st.one_of(st.lists(values), st.dictionaries(st.text(max_size=3), values)),
+    max_leaves=8,
+)
+
+
+@given(JSON_VALUES)
+@example({"b": [1e16, 1.0, 1e-5], "a": {}})
+@example({"note": None})
+def test_canonical_bytes_are_those_of_json(value: object) -> None:
+    expected = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    assert structure_codec.encode_canonical(value) == expected.encode()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: [1, value]])
+def test_a_number_that_json_cannot_carry_is_no_null(
+    number: float, wrap: collections.abc.Callable[[float], object]
+) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        structure_codec.encode_canonical(wrap(number))
 
 
 @given(ENTRIES)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from schemaman.debezium.observation import Observation
 from schemaman.history.column_places import match_places
 from schemaman.history.epochs import FormChange
 from schemaman.history.fold.column_ids import find_moved_columns
-from schemaman.model.schema import TableSchema
+from schemaman.model.schema import KEPT_SCHEMAS, TableSchema
 
 MAX_OLDER_VERSIONS = 16
 """The number of versions to search for a column that came back."""
@@ -75,8 +76,13 @@ def list_ambiguities(
         )
 
 
-def list_moves(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str]]:
+@lru_cache(KEPT_SCHEMAS)
+def list_moves(before: TableSchema, after: TableSchema) -> tuple[tuple[str, str], ...]:
     """Find another cause of another order than that columns were added again, as (kind, message)."""
+    return tuple(_list_moves(before, after))
+
+
+def _list_moves(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str]]:
     known = {c.name: c.id for c in before.columns}
     again = [c.name for c in after.columns if known.get(c.name, c.id) != c.id]
     circles = match_places(before, after).circles
@@ -145,6 +151,7 @@ def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[Tabl
             break
 
 
+@lru_cache(KEPT_SCHEMAS)
 def _is_perhaps_recreated(before: TableSchema, after: TableSchema) -> bool:
     """Whether less than half of the columns stayed, and of the key nothing.
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from schemaman.history.column_places import match_places
-from schemaman.model.schema import TableSchema
+from schemaman.model.schema import KEPT_SCHEMAS, TableSchema
 
 
 class ColumnIdentifier:
@@ -39,9 +40,43 @@ class ColumnIdentifier:
             return known
         self._last_schema, self._last_result = (
             schema,
-            identify_columns(known, schema, renames, append_only, next_id, anew),
+            _identify(known, schema, renames, append_only, next_id, anew),
         )
         return self._last_result
+
+    def has_identified(self, schema: TableSchema, result: TableSchema) -> bool:
+        """Whether a schema was the last one to get ids, and that was the result."""
+        return schema is self._last_schema and result is self._last_result
+
+
+def _identify(
+    known: TableSchema | None,
+    schema: TableSchema,
+    renames: Iterable[tuple[str, str]],
+    append_only: bool,
+    next_id: int,
+    anew: Collection[str],
+) -> TableSchema:
+    """As `identify_columns`; one object for equal schemas of many tables that change alike."""
+    if renames or anew or not (_has_texts(schema) and (known is None or _has_texts(known))):
+        return identify_columns(known, schema, renames, append_only, next_id, anew)
+    result = _identify_alike(known, schema, append_only, next_id)
+    return known if known is not None and result == known else result
+
+
+_TEXTS = frozenset({str, type(None)})
+
+
+def _has_texts(schema: TableSchema) -> bool:
+    """Whether all defaults are texts: the numbers 1, 1.0 and True are equal and not the same."""
+    return {type(c.default) for c in schema.columns} <= _TEXTS
+
+
+@lru_cache(KEPT_SCHEMAS)
+def _identify_alike(
+    known: TableSchema | None, schema: TableSchema, append_only: bool, next_id: int
+) -> TableSchema:
+    return identify_columns(known, schema, (), append_only, next_id)
 
 
 def identify_columns(

@@ -50,29 +50,35 @@ def assess_certainty(
     result: list[VersionCertainty] = []
     for (schema, number, points), absent in zip(versions, find_absences(versions), strict=True):
         facts = _list_facts(schema, points)
+        known = frozenset(facts)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
         before, is_missing = is_missing, _is_table_missing(schema, points)
         # two schemas may lack a key for two reasons: each shows only its own reading
         passed_on = {} if before or is_missing else first_read
-        first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
+        first_read = {f: t for f, t in passed_on.items() if f in known and f != _NO_KEY}
         proven: dict[Fact, int] = {}
-        every, earliest = tuple(enumerate(points)), clock.find_earliest_read(points)
+        every = tuple((i, p, clock.find_certainties(p, schema.names)) for i, p in enumerate(points))
+        earliest = clock.find_earliest_read(points)
         unknown = any(p.observation.is_key_unknown for p in points)
         for fact in facts:
             telling, read = every, earliest
             if fact[0] == "key" and unknown:
-                telling = tuple((i, p) for i, p in every if not p.observation.is_key_unknown)
-                read = clock.find_earliest_read(p for _, p in telling)
-            if (dropped_at := absent.find_start(*fact)) != NEVER:
-                telling = tuple((i, p) for i, p in telling if clock.is_read_before(dropped_at, p))
-                read = clock.find_earliest_read(p for _, p in telling)
+                telling = tuple(each for each in every if not each[1].observation.is_key_unknown)
+                read = clock.find_earliest_read(p for _, p, _ in telling)
+            if absent is not NOTHING_ABSENT and (dropped_at := absent.find_start(*fact)) != NEVER:
+                telling = tuple(each for each in telling if clock.is_read_before(dropped_at, each[1]))
+                read = clock.find_earliest_read(p for _, p, _ in telling)
             if not telling:
                 continue
             since = first_read.setdefault(fact, read)
-            certain = (i for i, p in telling if clock.find_certainty(fact, p, schema.names) > since)
-            if (index := 0 if fact in settled else next(certain, None)) is not None:
-                proven[fact] = index
+            if fact in settled:
+                proven[fact] = 0
+                continue
+            for index, _, certainties in telling:
+                if certainties.find_certainty(fact) > since:
+                    proven[fact] = index
+                    break
         if _NO_KEY in facts and _NO_KEY not in proven and clock.is_late(points[0]):
             # the connector may not have found the table or columns of its key: it reports those as nullable
             proven = {f: i for f, i in proven.items() if not (is_missing or _is_nullable_fact(f))}
@@ -121,19 +127,18 @@ class _Clock:
         """Whether its key and nullability are of the moment of reading."""
         return self.find_connector(point.observation.connector).late_facts
 
-    def find_certainty(self, fact: Fact, point: Point, names: Sequence[str]) -> float:
-        """The time before which a fact must have been read to be valid for the record; -1 if none.
-
-        `names` are the columns of its version.
-        """
+    def find_certainties(self, point: Point, names: Sequence[str]) -> _Certainties:
+        """When the facts of a record were true; `names` are the columns of its version."""
         observation = point.observation
         if observation.snapshot or not self.is_late(point):
-            return math.inf
-        if has_no_facts(observation) or (fact[0] == "key" and has_table_key_order(observation)):
-            return -1
-        if _is_misread_fact(fact, observation, names):
-            return -1
-        return (point.coordinates.ts_ms or 0) - self.ahead
+            return _Certainties(math.inf, math.inf, None, names)
+        if has_no_facts(observation):
+            return _Certainties(-1, -1, None, names)
+        time = (point.coordinates.ts_ms or 0) - self.ahead
+        key_time = -1 if has_table_key_order(observation) else time
+        is_read = "".join(names).isascii() or not any(is_misread(observation, name) for name in names)
+        misreading = None if is_read else observation
+        return _Certainties(time, key_time, misreading, names)
 
     def find_earliest_read(self, points: Iterable[Point]) -> int:
         """The time of the first reading of records with these facts; 0 if no record has it."""
@@ -146,6 +151,25 @@ class _Clock:
             return True
         read = find_read_time(point.coordinates)
         return read is None or read < dropped_at - self.ahead
+
+
+@dataclass(frozen=True, slots=True)
+class _Certainties:
+    """Of one record, the times before which its facts must have been read to be valid for it; -1 if none.
+
+    `key_time` is that of its key. `misreading` is its observation if that may have misread one of `names`.
+    """
+
+    time: float
+    key_time: float
+    misreading: Observation | None
+    names: Sequence[str]
+
+    def find_certainty(self, fact: Fact) -> float:
+        """Find the time of one fact."""
+        if self.misreading is not None and _is_misread_fact(fact, self.misreading, self.names):
+            return -1
+        return self.key_time if fact[0] == "key" else self.time
 
 
 def _is_misread_fact(fact: Fact, observation: Observation, names: Sequence[str]) -> bool:
@@ -219,6 +243,9 @@ class Absences:
         return min(absent, self.replaced_columns.get(column, NEVER))
 
 
+NOTHING_ABSENT = Absences()
+
+
 def find_absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tuple[Absences, ...]:
     """What the versions after each one show about the catalogue at its readings, in order."""
     result: list[Absences] = []
@@ -233,10 +260,16 @@ def find_absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) 
         if incarnation != last_incarnation:
             dropped, replaced, arrived, keys, ids, begun = {}, {}, {}, set(), own, NEVER
         last_incarnation = incarnation
-        dropped = {c: dropped.get(c, NEVER) if c[0] in ids else begun for c in own.items()}
-        replaced = {c: begun if ids.get(c[0], c[1]) != c[1] else replaced.get(c, NEVER) for c in own.items()}
-        missing = (arrived[name] for name in keys if name not in own and name in arrived)
-        result.append(Absences(dropped, replaced, min(missing, default=NEVER)))
+        if dropped or replaced or not own.items() <= ids.items():
+            dropped = {c: dropped.get(c, NEVER) if c[0] in ids else begun for c in own.items()}
+            dropped = {c: since for c, since in dropped.items() if since != NEVER}
+            replaced = {
+                c: begun if ids.get(c[0], c[1]) != c[1] else replaced.get(c, NEVER) for c in own.items()
+            }
+            replaced = {c: since for c, since in replaced.items() if since != NEVER}
+        missing = min((arrived[name] for name in keys if name not in own and name in arrived), default=NEVER)
+        has_any = dropped or replaced or missing != NEVER
+        result.append(Absences(dropped, replaced, missing) if has_any else NOTHING_ABSENT)
         begun = min(
             (NEVER if p.coordinates.ts_ms is None else p.coordinates.ts_ms for p in points), default=NEVER
         )

@@ -24,7 +24,7 @@ from schemaman.history.fold.encoding import (
 from schemaman.history.fold.naming_epochs import list_originals, restore_own_names
 from schemaman.history.fold.timeline import Point
 from schemaman.model.name_adjustment import adjust_field
-from schemaman.model.schema import TableSchema
+from schemaman.model.schema import KEPT_SCHEMAS, TableSchema
 from schemaman.model.types import Type
 
 RAW, ESCAPED, ADJUSTED = NAMING_FORMS
@@ -72,7 +72,7 @@ class _SettingsWalk:
         if self.schema is None or schema != self.schema:
             if self.schema is not None and read_ms >= self.read_ms:
                 self.add_changes(mark, self.schema, schema, read_ms)
-            self.schema, self.forms = schema, frozenset(_list_forms(schema))
+            self.schema, self.forms = schema, _find_forms(schema)
         for form in [f for f in self.open if f not in self.forms]:
             self.form_intervals.append(FormInterval(form, *self.open.pop(form)))
         for form in self.forms:
@@ -83,7 +83,7 @@ class _SettingsWalk:
     def add_changes(self, mark: Coordinates, before: TableSchema, after: TableSchema, read_ms: int) -> None:
         """Compare two consecutive schemas: the columns that changed their form, and the new forms."""
         found: dict[tuple[str, str], list[str]] = {}
-        for was, now, column in (*_find_type_changes(before, after), *_find_name_changes(before, after)):
+        for was, now, column in _find_changes(before, after):
             found.setdefault((was, now), []).append(column)
         for (was, now), columns in found.items():
             since = self.end_previous({was, now})
@@ -114,6 +114,12 @@ class _SettingsWalk:
         )
 
 
+@lru_cache(KEPT_SCHEMAS)
+def _find_changes(before: TableSchema, after: TableSchema) -> tuple[tuple[str, str, str], ...]:
+    """Find the columns that changed their form between two schemas: (old form, new form, field name)."""
+    return (*_find_type_changes(before, after), *_find_name_changes(before, after))
+
+
 def _find_type_changes(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str, str]]:
     known = {c.name: c.type for c in before.columns}
     both = [(known[c.name], c) for c in after.columns if c.name in known]
@@ -140,11 +146,12 @@ def _find_name_changes(before: TableSchema, after: TableSchema) -> Iterator[tupl
             yield _classify_name(old.name), _classify_name(new.name), new.emitted_name or new.name
 
 
-def _list_forms(schema: TableSchema) -> Iterator[str]:
+@lru_cache(KEPT_SCHEMAS)
+def _find_forms(schema: TableSchema) -> frozenset[str]:
     """The forms that only one setting writes."""
-    yield from {form for type in {c.type for c in schema.columns} if (form := _find_proving_form(type))}
+    forms = {form for type in {c.type for c in schema.columns} if (form := _find_proving_form(type))}
     namings = {_classify_name(c.emitted_name or c.name) for c in schema.columns}
-    yield from namings & {RAW, ESCAPED}
+    return frozenset(forms | (namings & {RAW, ESCAPED}))
 
 
 @lru_cache(1 << 12)

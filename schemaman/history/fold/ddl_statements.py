@@ -39,6 +39,11 @@ class PendingStatements:
             True,
         )
 
+    @property
+    def has_column_changes(self) -> bool:
+        """Whether a statement renamed columns, or dropped and added them again, before the next structure."""
+        return bool(self._renames or self._recreated)
+
     def take_renames(self, observation: Observation, schema: TableSchema) -> Renames:
         """The renames that lead to a schema: those of its own statement, else of earlier statements."""
         return self._take_new_renames(observation) or select_effective_renames(self._renames, schema)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import Observation
@@ -71,6 +72,14 @@ class Encoding:
     def has_changes(self) -> bool:
         """Whether a form changes anywhere, so that coordinates decide what a schema means."""
         return bool(self._epoch_changes or self._own_changes or self._open_changes)
+
+    def is_plain(self, observation: Observation, schema: TableSchema) -> bool:
+        """Whether the table had the schema of an event as it is, if the last one had the same schema."""
+        return (
+            not self._types
+            and not has_no_facts(observation)
+            and None not in [c.emitted_name for c in schema.columns]
+        )
 
     def begin_table(self, observation: Observation) -> None:
         """The first structure of a table, or of a new one under an old name."""
@@ -143,6 +152,8 @@ class Encoding:
         other_rules: tuple[Collection[FormRule], Collection[FormRule]],
         remarks: list[tuple[str, str]],
     ) -> TableSchema:
+        if not (upgraded or epoch_rules or self._types):
+            return emitted
         before = {c.name: c.type for c in known.columns}
         both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
         fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
@@ -194,6 +205,7 @@ def _list_rules(changes: Iterable[ChangeId], mark: Coordinates) -> frozenset[For
     return frozenset((was, now) for *place, was, now in changes if tuple(place) == here)
 
 
+@lru_cache(1 << 10)
 def parse_release(version: str) -> Release:
     """Parse major and minor version of a connector; (0, 0) for any other text."""
     found = _VERSION.match(version)

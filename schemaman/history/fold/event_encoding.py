@@ -86,7 +86,9 @@ def make_event_schema(
     fields = []
     for column in version.columns:
         name, type = event_fields.get(column.name, (None, None))
-        same_type = type is not None and without_labels(type) == without_labels(column.type)
+        same_type = type is column.type or (
+            type is not None and without_labels(type) == without_labels(column.type)
+        )
         if not same_type or name != (column.emitted_name or column.name):
             fields.append(EventField(column.name, name, type))
     return EventSchema(epoch, at, tuple(fields))

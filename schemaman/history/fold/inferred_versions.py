@@ -94,6 +94,9 @@ def learn_types(version: OpenVersion, schema: TableSchema) -> bool:
 
 def uncover_types(versions: Sequence[OpenVersion]) -> None:
     """Take types that nulls hide in one version from its neighbours: no evidence shows a change."""
+    kinds = {type(column.type) for version in versions for column in version.schema.columns}
+    if type(NULL_ONLY) not in kinds:
+        return
     for line in (versions, versions[::-1]):
         for before, after in pairwise(line):
             known = {c.id: c.type for c in before.schema.columns}

@@ -18,7 +18,7 @@ from schemaman.model.name_adjustment import (
     misread_name,
     restore_misread_name,
 )
-from schemaman.model.schema import Column, TableSchema
+from schemaman.model.schema import KEPT_SCHEMAS, Column, TableSchema
 from schemaman.model.types import without_labels
 
 MODES: tuple[Mode, ...] = ("none", "avro", "avro_unicode", "scrubbed")
@@ -37,10 +37,21 @@ def restore_own_names(
     more columns that follow one mode, without a contradicting column, are an epoch.
     `misreading`: one of the two may have been read byte by byte, the other not.
     """
-    emitted = _rename_columns(emitted, _match_previous_names(known, emitted))
+    for names in _find_own_names(known, emitted, vouched, misreading):
+        emitted = _rename_columns(emitted, names)
+    return emitted
+
+
+@lru_cache(KEPT_SCHEMAS)
+def _find_own_names(
+    known: TableSchema, emitted: TableSchema, vouched: bool, misreading: bool
+) -> tuple[Mapping[str, str], ...]:
+    """Find the renames that lead to a table's own names, one after the other: name in events → own name."""
+    previous = _match_previous_names(known, emitted)
+    emitted = _rename_columns(emitted, previous)
     before, now = set(known.names), set(emitted.names)
     if before <= now or now <= before:  # columns were only added or only dropped
-        return emitted
+        return (previous,)
     # what no mode changes is seen first: types
     ways = [
         way
@@ -51,8 +62,8 @@ def restore_own_names(
         pairs = max((way(known, emitted, mode, misreading) for mode in MODES), key=len)
         changed = [(old, new) for new, old in pairs.items() if new != old]
         if len(changed) > 1 or (changed and (vouched or _is_unlikely_name(*changed[0], misreading))):
-            return _rename_columns(emitted, pairs)
-    return emitted
+            return previous, pairs
+    return (previous,)
 
 
 def _match_previous_names(known: TableSchema, emitted: TableSchema) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Recognizes events that only repeat: most edges of runs show the schema and the facts of the edge before.
 
 Law: an event that is like the one before it and changed nothing is followed by others that change nothing,
-since all that decides about them is the same.
+since all that decides about them is the same. So is one whose schema the newest version has as it is.
 """
 
 from __future__ import annotations
@@ -47,10 +47,14 @@ class EventRepetition:
         """Whether an event changes nothing, and supports the newest version."""
         return self._is_settled and self._last is not None and _is_alike(self._last, observation)
 
-    def note_point(self, observation: Observation, *, has_changed: bool) -> None:
-        """Note a point that was taken, and whether it changed more than the points of the newest version."""
+    def note_point(self, observation: Observation, *, is_shown: bool, has_changed: bool) -> None:
+        """Note a point that was taken, and whether it changed more than the points of the newest version.
+
+        `is_shown`: the newest version has the schema of the event as it is.
+        """
         last, self._last = self._last, observation if _is_plain_event(observation) else None
-        self._is_settled = not has_changed and last is not None and _is_alike(last, observation)
+        is_alike = last is not None and _is_alike(last, observation)
+        self._is_settled = self._last is not None and (is_shown or (is_alike and not has_changed))
 
 
 def _is_plain_event(observation: Observation) -> bool:

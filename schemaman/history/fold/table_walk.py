@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from schemaman.debezium.connector import Connector
-from schemaman.debezium.observation import STATEMENT_KINDS
+from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import FormChange
 from schemaman.history.fold.ambiguity import (
@@ -97,7 +97,12 @@ def walk_points(walk: TableWalk, points: list[Point]) -> tuple[EarlyEvent, ...]:
         state = find_state(walk.versions, len(walk.events.epochs.epochs))
         early = _add_point(walk, point, after)
         is_same = state.is_same(find_state(walk.versions, len(walk.events.epochs.epochs)))
-        walk.repetition.note_point(point.observation, has_changed=not is_same or _has_context(walk))
+        has_context = _has_context(walk)
+        walk.repetition.note_point(
+            point.observation,
+            is_shown=not has_context and _is_shown(walk, point.observation),
+            has_changed=not is_same or has_context,
+        )
         if early is not None:
             early_events.append(early)
         elif _is_in_order(point):
@@ -113,6 +118,17 @@ def _has_context(walk: TableWalk) -> bool:
         or walk.incarnations.has_ended
         or walk.versions.newest.is_declared
         or walk.versions.newest.caveats.is_key_unknown
+    )
+
+
+def _is_shown(walk: TableWalk, observation: Observation) -> bool:
+    """Whether the newest version has the schema of an event as it is, and no statement waits to be shown."""
+    schema = observation.schema
+    return (
+        schema is not None
+        and walk.identify.has_identified(schema, walk.versions.newest.schema)
+        and walk.encoding.is_plain(observation, schema)
+        and not walk.statements.has_column_changes
     )
 
 
@@ -305,7 +321,7 @@ def _continue_version(walk: TableWalk, shown: ShownStructure) -> OpenVersion:
         merged = _merge_alternating(walk, named)
         if merged is not None:
             return merged
-    moves = tuple(list_moves(current.schema, known)) if ordered and has_changed else ()
+    moves = list_moves(current.schema, known) if ordered and has_changed else ()
     if is_new:
         return _begin_version(walk, named, moves, foreign)
     current.points.append(point)

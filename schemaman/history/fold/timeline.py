@@ -23,8 +23,9 @@ from schemaman.debezium.observation import ALTERNATIONS, STATEMENT_KINDS, Observ
 from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.model.schema import TableSchema, fingerprint
 
-StretchKey = tuple[int, PositionKind, Observation | None]
-"""The common value of neighbouring edges of one run: what was read before them, and their facts."""
+StretchKey = tuple[int, PositionKind, int | None]
+"""The common value of neighbouring edges of one run: what was read before them, and the number of their
+content; None for observations that stay separate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,14 @@ def _is_continuation(last: Observation, following: Observation) -> bool:
         return False
     if following.first.position.rank < last.last.position.rank:
         return False
-    return extract_content(following) == extract_content(last)
+    return _has_same_content(last, following)
+
+
+def _has_same_content(one: Observation, other: Observation) -> bool:
+    """Whether two observations differ at most in coordinates, counts, and types that nulls may hide."""
+    if one.evidence != "inferred" and one.schema is not other.schema and one.schema != other.schema:
+        return False  # most neighbours have other schemas, and comparing the rest takes longer
+    return extract_content(one) == extract_content(other)
 
 
 def _find_kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
@@ -181,6 +189,7 @@ def _add_partition_points(
     taken: set[int] = set()
     streamed: list[tuple[StretchKey, Point]] = []
     latest: Observation | None = None
+    content = 0
     processed_ms = -1
     is_repeating = False
     seen: set[tuple[Observation, Position, int | None, int | None]] = set()
@@ -215,12 +224,13 @@ def _add_partition_points(
             if statement in seen:
                 continue
             seen.add(statement)
+        if latest is None or (run is not latest and not _is_joinable(latest, run)):
+            content += 1
         latest = run
         # reads in between follow an edge, which stays an edge
         between = len(read_points) + len(points)
-        streamed.append(
-            ((between, kind, _find_joinable(run)), _make_point(run, mark, (kinds[kind], rank), tier=0))
-        )
+        key = None if _is_separate(run) else content
+        streamed.append(((between, kind, key), _make_point(run, mark, (kinds[kind], rank), tier=0)))
         taken.add(index)
         processed_ms = max(processed_ms, -1 if mark.read_ms is None else mark.read_ms)
         high[kind] = rank
@@ -256,9 +266,14 @@ def _join_points(streamed: Sequence[tuple[StretchKey, Point]]) -> Iterator[Point
         yield from (replace(point, observation=whole) for point in (stretch[0], stretch[-1]))
 
 
-def _find_joinable(run: Observation) -> Observation | None:
-    """The common value of runs that are joined; None for observations that stay separate."""
-    return None if run.evidence in STATEMENT_KINDS or run.interrupted else extract_content(run)
+def _is_joinable(run: Observation, following: Observation) -> bool:
+    """Whether two runs may be one run, if nothing is between them."""
+    return not _is_separate(run) and not _is_separate(following) and _has_same_content(run, following)
+
+
+def _is_separate(run: Observation) -> bool:
+    """Whether an observation stays separate from others of the same content."""
+    return run.evidence in STATEMENT_KINDS or run.interrupted
 
 
 def _is_sibling(run: Observation, before: Observation | None) -> bool:
@@ -268,9 +283,7 @@ def _is_sibling(run: Observation, before: Observation | None) -> bool:
     with another shape is the same record delivered again, with a later catalogue. Several
     declared images at one position are parts of one statement.
     """
-    return run.evidence in STATEMENT_KINDS or (
-        before is not None and extract_content(run) == extract_content(before)
-    )
+    return run.evidence in STATEMENT_KINDS or (before is not None and _has_same_content(run, before))
 
 
 def _list_edges(run: Observation) -> list[Coordinates]:

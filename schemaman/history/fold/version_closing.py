@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import Observation
@@ -25,7 +26,7 @@ from schemaman.history.rename_detection import (
     find_rename_candidates,
 )
 from schemaman.history.versions import Evidence, Proof, RenameCandidate, SchemaVersion
-from schemaman.model.schema import fingerprint
+from schemaman.model.schema import KEPT_SCHEMAS, TableSchema, fingerprint
 
 
 def close_versions(
@@ -54,7 +55,8 @@ def close_versions(
         new_defaults = _prove_new_defaults(
             versions[number - 2] if number > 1 else None, version, confirmation, open_columns
         )
-        confirmation = replace(confirmation, proofs=(*new_defaults, *confirmation.proofs))
+        if new_defaults:
+            confirmation = replace(confirmation, proofs=(*new_defaults, *confirmation.proofs))
         suspects = _find_candidates(result[-1] if result else None, version, find_connector)
         result.append(
             _close_version(number, version, collect_evidence(version, spread), confirmation, suspects)
@@ -66,6 +68,8 @@ def _add_uncertain(
     confirmation: VersionCertainty, required: Sequence[str], defaults: LateDefaults
 ) -> VersionCertainty:
     """What is certain of a version, with columns that only seem to be required, and its defaults."""
+    if not (required or defaults.unconfirmed or defaults.proofs):
+        return confirmation
     made = tuple(f"nullable:{name}" for name in required)
     others = (*made, *(f"default:{name}" for name in defaults.unconfirmed))
     proofs = (*confirmation.proofs, *(Proof(fact, 0, None) for fact in made), *defaults.proofs)
@@ -83,11 +87,14 @@ def _prove_new_defaults(
 
     `open_columns` are the columns whose default is not certain yet; this function updates it.
     """
+    columns = version.shape.revisions[0].schema.columns
+    if not open_columns and {c.default for c in columns} <= {None}:
+        return ()
     same = previous is not None and previous.incarnation == version.incarnation
     older = {c.id for c in previous.schema.columns} if previous is not None and same else set()
     proofs = {p.fact: p for p in confirmation.proofs}
     result = []
-    for column in version.shape.revisions[0].schema.columns:
+    for column in columns:
         with_it = proofs.get(f"nullable:{column.name}")
         fresh = column.default is not None and (column.id not in older or column.id in open_columns)
         open_columns.discard(column.id)
@@ -107,10 +114,17 @@ def _find_candidates(
     if before is None or before.incarnation != version.incarnation or stated:
         return ()
     first = set_emitted_names(version.shape.revisions[0], version.event_forms.names)
-    append_only = find_connector(opened.connector).append_only
-    chain = find_handed_on_names(before.schema, first.schema) if append_only else ()
-    found = chain or find_rename_candidates(before.schema, first.schema, append_only)
-    displaced = find_displaced_names(before.schema, first.schema) if append_only and not chain else ()
+    return _suggest_renames(before.schema, first.schema, find_connector(opened.connector).append_only)
+
+
+@lru_cache(KEPT_SCHEMAS)
+def _suggest_renames(
+    before: TableSchema, after: TableSchema, append_only: bool
+) -> tuple[RenameCandidate, ...]:
+    """Suspect renames between two schemas with column ids."""
+    chain = find_handed_on_names(before, after) if append_only else ()
+    found = chain or find_rename_candidates(before, after, append_only)
+    displaced = find_displaced_names(before, after) if append_only and not chain else ()
     return (
         *_list_others(displaced, [c for c in found if c.grade == "proven"]),
         *_list_others(found, displaced),

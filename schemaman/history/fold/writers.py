@@ -42,6 +42,8 @@ class Writers:
 
         A writer never goes back to a version before its own.
         """
+        if not (observation.writer or self.alternating):
+            return None
         id = fingerprint_shape(schema, observation)
         if not observation.writer:
             return self.alternating.get(id)
@@ -61,12 +63,16 @@ class Writers:
         The schema before returned once, and now this one does: A, B, A, B. An interval of records that
         alternate too often shows the same with less.
         """
-        id, living = fingerprint_shape(schema, observation), versions.list_newest_living(3)
+        living = versions.list_newest_living(3)
         if observation.writer or len(living) < 2 or _has_statement(living):
             return None
+        has_returned = len(living) == 3 and living[-3].id == living[-1].id
+        if not (observation.interrupted or has_returned):
+            return None
+        id = fingerprint_shape(schema, observation)
         if observation.interrupted and id == living[-2].id and _has_interrupted(living[-2:]):
             return (living[-2], living[-1])
-        if len(living) < 3 or (living[-3].id, id) != (living[-1].id, living[-2].id):
+        if not has_returned or id != living[-2].id:
             return None
         return (living[-2], living[-3]) if _has_other_columns(living[-2], living[-3]) else None
 
