@@ -31,6 +31,8 @@ class RowPlace:
 
     `until` is where the next table begins. `is_newest`: the table has no successor yet. `rebuilt` is where
     the source was surely another table, if rows come from before: no later version decides about this one.
+    `followed` is up to where the table follows its source: rows from there to its end have a key, or none,
+    which no record confirms, and it takes what it surely can of them. None for its end.
     """
 
     table: LakeTableAt | None
@@ -38,6 +40,7 @@ class RowPlace:
     until: int | None = None
     is_newest: bool = True
     rebuilt: int | None = None
+    followed: int | None = None
 
     def cut_rebuilt(self, history: TableHistory, end: int | None) -> TableHistory:
         """The history that decides what comes after a table which ends at a version."""
@@ -73,6 +76,11 @@ class RowPlace:
         if self.until is None and not self.first:
             return history
         return replace(history, versions=tuple(v for v in history.versions if self.has_version(v.number)))
+
+    def cut_followed(self, history: TableHistory) -> TableHistory:
+        """The history of the versions that the structure of the table follows."""
+        history = self.cut_history(history)
+        return history if self.followed is None else _cut_from(history, self.followed)
 
     def drop_candidates(self, history: TableHistory) -> TableHistory:
         """The history without suspected renames where this table begins, and where the next one does.
@@ -138,7 +146,8 @@ def find_place(
             # The rows from before go on as if the batch ended there.
             newest, history = replace(newest, rebuilt=end.number), _cut_from(history, end.number)
             versions = [number for number in versions if number < end.number]
-            end = find_key_end(history, newest.table, versions, is_quiet=is_quiet) or end
+            if not is_key_open(history):
+                end = find_key_end(history, newest.table, versions) or end
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions, is_quiet=is_quiet)
     if list_stuck is not None and end is None:
@@ -146,7 +155,15 @@ def find_place(
             end = find_retyped_key_among(history, versions)
         else:
             end = find_retyped_key(history, newest.table.lake, list_stuck)
-    return newest if end is None else replace(newest, until=end.number)
+    if end is None:
+        return newest
+    before = _cut_from(history, end.number)
+    if begins_successors and is_key_open(before):
+        begin = find_key_end(before, newest.table, versions, is_quiet=is_quiet)
+        if begin is not None and newest.table is not None:
+            return replace(newest, until=end.number, followed=begin.number)
+        end = begin or end
+    return replace(newest, until=end.number)
 
 
 def _cut_from(history: TableHistory, number: int) -> TableHistory:
@@ -197,12 +214,13 @@ def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStu
     if stamped is None:
         return None
     keyed = _list_key_types(own[stamped])
-    types = {c.id: c.type for c in own[stamped].schema.columns}
+    # The last one wins: a column has the type of the first version that has it.
+    types = {c.id: c.type for v in reversed(own[stamped:]) for c in v.schema.columns}
     newest = {} if "key" in own[-1].unconfirmed else _list_key_types(own[-1])
     changed = {
         c.name: c.id
         for c in own[-1].schema.columns
-        if (c.id in keyed or c.id in newest) and types.get(c.id, c.type) != c.type
+        if (c.id in keyed or c.id in newest) and types[c.id] != c.type
     }
     parts = read_record(lake.properties).split
     names = (parts[n].column if n in parts else n for n in (list_stuck(lake) if changed else ()))
