@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from schemaman.errors import PartlyApplied, Stale
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import SchemaVersion, find_perhaps_made_anew
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
@@ -25,7 +26,7 @@ from schemaman.sink.filled_successors import (
     is_filling_due,
     may_fill,
 )
-from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
+from schemaman.sink.row_places import RowPlace, find_place, make_predecessor, pause_place
 from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.column_parts import add_parts
@@ -96,7 +97,12 @@ def choose_table(state: MigrationState) -> MigrationState:
         return begun if begun.is_stopped else choose_table(begun)
     if place.table is not None:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
+    if source.splits_columns and any(number < state.whole.latest.number for number in versions):
+        joined = apply_decisions(state.whole, Decisions(source.find_proven_renames()))
+        place = pause_place(place, joined, versions)
     history = place.cut_followed(state.whole)
+    if place.is_paused:
+        return replace(state, place=place, history=history)
     if state.rows.is_quiet and is_key_open(state.whole) and not place.is_rebuilt(state.whole):
         # No record of another key is known to follow: this table takes what it surely can.
         place = replace(place, until=None)
