@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from schemaman.errors import PartlyApplied, Stale
-from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import SchemaVersion, find_perhaps_made_anew
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
@@ -98,8 +97,7 @@ def choose_table(state: MigrationState) -> MigrationState:
     if place.table is not None:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
     if source.splits_columns and any(number < state.whole.latest.number for number in versions):
-        joined = apply_decisions(state.whole, Decisions(source.find_proven_renames()))
-        place = pause_place(place, joined, versions)
+        place = pause_place(place, state.whole, versions)
     history = place.cut_followed(state.whole)
     if place.is_paused:
         return replace(state, place=place, history=history)
