@@ -17,12 +17,15 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.migration.type_mapping import list_common_types
-from schemaman.model.types import String, Type, widens
+from schemaman.model.types import Binary, Bits, String, Type, widens
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.uncertain_keys import is_key_open
 
 ListStuck = Callable[[LakeTable], Collection[str]]
 """Lists the source's columns whose new type the format of a lake table does not make in place."""
+
+_NO_TEXT = (Binary, Bits)
+"""Types whose values no text column holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ class RowPlace:
 
     `until` is where the next table begins. `is_newest`: the table has no successor yet. `rebuilt` is where
     the source was surely another table, if rows come from before: no later version decides about this one.
+    `followed` is up to where the table follows its source: rows from there to its end have a key, or none,
+    which no record confirms, and it takes what it surely can of them. None for its end. `is_paused`: the
+    table itself goes on after `until`, once it has the rows from before.
     """
 
     table: LakeTableAt | None
@@ -38,6 +44,8 @@ class RowPlace:
     until: int | None = None
     is_newest: bool = True
     rebuilt: int | None = None
+    followed: int | None = None
+    is_paused: bool = False
 
     def cut_rebuilt(self, history: TableHistory, end: int | None) -> TableHistory:
         """The history that decides what comes after a table which ends at a version."""
@@ -74,6 +82,11 @@ class RowPlace:
             return history
         return replace(history, versions=tuple(v for v in history.versions if self.has_version(v.number)))
 
+    def cut_followed(self, history: TableHistory) -> TableHistory:
+        """The history of the versions that the structure of the table follows."""
+        history = self.cut_history(history)
+        return history if self.followed is None else _cut_from(history, self.followed)
+
     def drop_candidates(self, history: TableHistory) -> TableHistory:
         """The history without suspected renames where this table begins, and where the next one does.
 
@@ -93,7 +106,7 @@ class RowPlace:
         return self.cut_history(history)
 
     def list_later(self, versions: Collection[int]) -> frozenset[int]:
-        """The versions whose rows go into later tables."""
+        """The versions whose rows come later, into this table or the next ones."""
         return frozenset() if self.until is None else frozenset(v for v in versions if v >= self.until)
 
 
@@ -138,7 +151,8 @@ def find_place(
             # The rows from before go on as if the batch ended there.
             newest, history = replace(newest, rebuilt=end.number), _cut_from(history, end.number)
             versions = [number for number in versions if number < end.number]
-            end = find_key_end(history, newest.table, versions, is_quiet=is_quiet) or end
+            if not is_key_open(history):
+                end = find_key_end(history, newest.table, versions) or end
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions, is_quiet=is_quiet)
     if list_stuck is not None and end is None:
@@ -146,7 +160,45 @@ def find_place(
             end = find_retyped_key_among(history, versions)
         else:
             end = find_retyped_key(history, newest.table.lake, list_stuck)
-    return newest if end is None else replace(newest, until=end.number)
+    if end is None:
+        return newest
+    before = _cut_from(history, end.number)
+    if begins_successors and is_key_open(before):
+        begin = find_key_end(before, newest.table, versions, is_quiet=is_quiet)
+        if begin is not None and newest.table is not None:
+            return replace(newest, until=end.number, followed=begin.number)
+        end = begin or end
+    return replace(newest, until=end.number)
+
+
+def pause_place(place: RowPlace, history: TableHistory, versions: Collection[int]) -> RowPlace:
+    """Pause a place before a type that holds no value of these versions, which no text holds either.
+
+    The table gets such a value while its column has the type for it, as if the batch ended there. Then it
+    goes on with another column beside.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    rows = [v for v in own if v.number in versions]
+    at = next((v for v in own if any(_lacks_type(before, v) for before in rows)), None)
+    if at is None or not place.has_version(at.number) or not place.is_newest:
+        return place
+    if place.table is not None:
+        lake = place.table.lake
+        stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
+        if stamped is None or own[stamped].number >= at.number:
+            return place
+    return replace(place, until=at.number, is_paused=True)
+
+
+def _lacks_type(before: SchemaVersion, version: SchemaVersion) -> bool:
+    """Whether a later version has a type that holds no value of this one, which no text holds either."""
+    if before.number >= version.number:
+        return False
+    types = {c.id: c.type for c in version.schema.columns}
+    return any(
+        isinstance(c.type, _NO_TEXT) and c.id in types and not widens(c.type, types[c.id])
+        for c in before.schema.columns
+    )
 
 
 def _cut_from(history: TableHistory, number: int) -> TableHistory:
@@ -197,12 +249,13 @@ def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStu
     if stamped is None:
         return None
     keyed = _list_key_types(own[stamped])
-    types = {c.id: c.type for c in own[stamped].schema.columns}
+    # The last one wins: a column has the type of the first version that has it.
+    types = {c.id: c.type for v in reversed(own[stamped:]) for c in v.schema.columns}
     newest = {} if "key" in own[-1].unconfirmed else _list_key_types(own[-1])
     changed = {
         c.name: c.id
         for c in own[-1].schema.columns
-        if (c.id in keyed or c.id in newest) and types.get(c.id, c.type) != c.type
+        if (c.id in keyed or c.id in newest) and types[c.id] != c.type
     }
     parts = read_record(lake.properties).split
     names = (parts[n].column if n in parts else n for n in (list_stuck(lake) if changed else ()))

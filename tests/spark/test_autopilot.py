@@ -72,6 +72,31 @@ def test_another_key_and_another_type_need_nobody(spark: SparkSession, tmp_path:
     assert spark.table("ice.autopilot.quarantine").count() == 0
 
 
+def test_one_big_batch_is_written_as_small_ones(spark: SparkSession, tmp_path: Path) -> None:
+    """A key that nothing confirms is before a key of another type, and bytes are before a text."""
+    raw, text = node("bytes", optional=True), node("string", optional=True)
+    records = [told(0, {"id": "a", "n": 1}), told(1, {"id": "b", "n": 2}), keyless(2, {"id": "c", "n": 3})]
+    records += [told(3, {"id": 7, "n": 4}), told(4, {"id": 8, "n": 5})]
+    records += [
+        row_event({"id": node("int32"), "b": raw}, "c", {"id": 1, "b": "/wA="}, offset=0, table="blobs"),
+        row_event({"id": node("int32"), "b": text}, "c", {"id": 2, "b": "x"}, offset=1, table="blobs"),
+        row_event({"id": node("int32"), "b": text}, "u", {"id": 1, "b": "y"}, offset=2, table="blobs"),
+        row_event({"id": node("int32"), "b": raw}, "c", {"id": 3, "b": "/wE="}, offset=3, table="blobs"),
+    ]
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        target = sm.TargetSetting("lake", "iceberg", ("*",), table="ice.big.{table}")
+        quarantine = sm.spark.Quarantine("ice.big.quarantine", "iceberg")
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy)
+        sink(_make_frame(spark, records), 0)
+        sink(_make_frame(spark, []), 1)
+    assert spark.table("ice.big.quarantine").count() == 0
+    keys = [[r.id for r in spark.table(f"ice.big.{name}").orderBy("id").collect()] for name in ("t", "t__2")]
+    assert keys == [["a", "b", "c"], [7, 8]]
+    blobs = spark.table("ice.big.blobs").orderBy("id").drop("_row_order", "_row_deleted").collect()
+    assert [[v for v in row[1:] if v is not None] for row in blobs] == [["y"], ["x"], [b"\xff\x01"]]
+
+
 EMPTIED = row_event({"id": node("int32"), "n": node("int32")}, "t", None, offset=3)
 
 

@@ -128,8 +128,14 @@ def test_a_table_goes_on_after_each_change_of_a_type_and_has_each_value_once(
             for number in (0, 1)
         ])  # fmt: skip
     assert set(sink.withheld().values()) == set()
+    lost = find_lost(sink, tables, new_types)
+    assert not lost, "\n".join(lost)
+
+
+def find_lost(sink: MemorySink, tables: dict[str, str], new_types: dict[str, str]) -> list[str]:
+    """The values that are not once in the lake; rows from `id` 2 on have the new types."""
     lost = []
-    for (old, table), (_, name) in [(t, n) for t in tables.items() for n in names.items()]:
+    for (old, table), name in [(t, n) for t in tables.items() for n in new_types]:
         lake = next(each for each in sink.lake() if each.source.table == table)
         splits = read_record(lake.live.properties).split
         parts = [name, *(part for part, split in splits.items() if split.column == name)]
@@ -139,7 +145,44 @@ def test_a_table_goes_on_after_each_change_of_a_type_and_has_each_value_once(
             there = [row[part] for part in parts if row[part] is not None]
             if len(there) != 1 or not _is_same(told, there[0]):
                 lost.append(f"{old} -> {new_types[name]}: told {told!r}, there {there!r}")
+    return lost
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_bytes_are_in_the_column_of_their_own_version_wherever_batches_end(
+    store: SqlStore, format: str, size: int
+) -> None:
+    """No text holds bytes, so that no column of texts can be beside."""
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    new_types = {f"c{number}": type for number, type in enumerate(TYPES)}
+    types = [dict.fromkeys(new_types, "binary"), new_types]
+    records = [_row("t", id, types[id // 2], id % 2, id) for id in range(4)]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    assert sink.withheld() == {}
+    assert len(sink.lake()[0].rows) == len(records)
+    lost = find_lost(sink, {"binary": "t"}, new_types)
     assert not lost, "\n".join(lost)
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_bytes_of_a_column_that_got_another_name_are_in_its_column_wherever_batches_end(
+    store: SqlStore, format: str, size: int
+) -> None:
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    before = {"id": INT, "raw": node("bytes", optional=True), "z": INT}
+    after = {"id": INT, "text": node("string", optional=True), "z": INT}
+    records = [row_event(before, "c", {"id": n, "raw": "/wA=", "z": n}, offset=n) for n in (0, 1)]
+    records += [row_event(after, "c", {"id": n, "text": "x", "z": n}, offset=n) for n in (2, 3)]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    assert sink.withheld() == {}
+    (lake,) = sink.lake()
+    found = {row["id"]: [v for n, v in row.items() if n.startswith(("raw", "text")) and v is not None]
+             for row in lake.rows}  # fmt: skip
+    assert found == {0: [b"\xff\x00"], 1: [b"\xff\x00"], 2: ["x"], 3: ["x"]}
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])

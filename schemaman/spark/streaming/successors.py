@@ -25,7 +25,7 @@ from schemaman.sink.filled_successors import (
     is_filling_due,
     may_fill,
 )
-from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
+from schemaman.sink.row_places import RowPlace, find_place, make_predecessor, pause_place
 from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.column_parts import add_parts
@@ -73,9 +73,8 @@ def choose_table(state: MigrationState) -> MigrationState:
 
     def list_stuck(lake: LakeTable) -> Collection[str]:
         context = source.at_address(tables[-1].address)
-        return context.make_recipes(migration_source(split_columns(state.whole, lake))).list_stuck_columns(
-            lake
-        )
+        wanted = migration_source(split_columns(state.whole, lake), proven=source.takes_proof)
+        return context.make_recipes(wanted).list_stuck_columns(lake)
 
     place = find_place(
         state.whole,
@@ -97,7 +96,11 @@ def choose_table(state: MigrationState) -> MigrationState:
         return begun if begun.is_stopped else choose_table(begun)
     if place.table is not None:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
-    history = place.cut_history(state.whole)
+    if source.splits_columns and any(number < state.whole.latest.number for number in versions):
+        place = pause_place(place, state.whole, versions)
+    history = place.cut_followed(state.whole)
+    if place.is_paused:
+        return replace(state, place=place, history=history)
     if state.rows.is_quiet and is_key_open(state.whole) and not place.is_rebuilt(state.whole):
         # No record of another key is known to follow: this table takes what it surely can.
         place = replace(place, until=None)

@@ -207,7 +207,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
     ready, versions = state.ready, state.rows.versions
     # What comes after a table that was just made is decided as if the batch had ended there.
     whole = state.place.cut_rebuilt(state.whole, state.place.until)
-    goes_on = state.place.table is None or not is_key_open(whole)
+    goes_on = state.place.table is None or state.place.is_paused or not is_key_open(whole)
     later = (
         state.place.list_later(versions) if goes_on or state.place.is_rebuilt(state.whole) else frozenset()
     )
