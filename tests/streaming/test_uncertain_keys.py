@@ -138,8 +138,8 @@ def test_a_row_that_comes_late_waits_if_a_newer_one_may_have_been_made_of_it(
 KEYS: tuple[tuple[str, ...], ...] = ((), ("id",), ("n",), ("id", "n"))
 
 
-def make_row(offset: int, key: tuple[str, ...], op: str = "c") -> Record:
-    row = {"id": offset, "n": offset}
+def make_row(offset: int, key: tuple[str, ...], op: str = "c", **others: int) -> Record:
+    row = {"id": offset, "n": offset, **others}
     return told(offset, row, op, key) if key else keyless(offset, row, op)
 
 
@@ -159,6 +159,21 @@ def test_no_row_waits_for_a_record_that_does_not_come(
     take(lake, [make_row(n, new) for n in (7, 8)], size)
     assert (lake.withheld(), lake.stopped) == ({}, set())
     assert list_ids(lake) == [*range(first + 1), 7, 8]
+    *_, newest = lake.lake()
+    assert set(newest.live.schema.key) == set(new)
+
+
+@pytest.mark.parametrize(("old", "new"), list(permutations(KEYS, 2)))
+def test_a_row_that_does_not_wait_has_its_new_column(
+    lake: MemorySink, old: tuple[str, ...], new: tuple[str, ...]
+) -> None:
+    take(lake, [*(make_row(n, old) for n in range(2)), make_row(2, new, x=5)], 9)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert [row.get("x") for rows in read_rows(lake) for row in rows if row["id"] == 2] == [5]
+    take(lake, [make_row(n, new, x=n) for n in (7, 8)], 9)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    found = {row["id"]: row.get("x") for rows in read_rows(lake) for row in rows}
+    assert found == {0: None, 1: None, 2: 5, 7: 7, 8: 8}
     *_, newest = lake.lake()
     assert set(newest.live.schema.key) == set(new)
 
