@@ -108,6 +108,7 @@ class RowMap:
     `texts` has the column beside each that holds, as text, the values that its type does not hold; it is one
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
+    `possible_keys` are these keys, each without columns that the lake lacks; nothing if it lacks a whole one.
     `whole_keys` are those of versions that show only a part of the next key. `is_over`: no record is known to
     follow that could confirm a key. `closed` is why the table takes no rows any more.
     `settled_ends` are ended incarnations whose late rows a person left out.
@@ -142,6 +143,7 @@ class RowMap:
     settled_ends: frozenset[int] = frozenset()
     adds_texts: bool = False
     ambiguous: frozenset[str] = frozenset()
+    possible_keys: tuple[tuple[str, ...], ...] = ()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -256,6 +258,7 @@ def map_columns(
         _list_key_parts(recorded, names, key) if proofs else frozenset(),
         _find_whole_keys(recorded, proofs, names),
         recorded.has_ended or is_over,
+        possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if proofs else (),
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
@@ -285,6 +288,24 @@ def _list_key_parts(history: TableHistory, names: Mapping[int, str], key: Collec
     versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     ids = {c.id for v in versions for c in v.schema.columns if c.name in v.schema.key and c.id is not None}
     return frozenset({*key, *(names[id] for id in ids if id in names)})
+
+
+def _list_possible_keys(
+    history: TableHistory, names: Mapping[int, str], split: frozenset[str], key: tuple[str, ...]
+) -> tuple[tuple[str, ...], ...]:
+    """The keys of the present incarnation in columns of the lake table; nothing if it has no column of one.
+
+    A part of a key is the same for more rows than the key. The values of a `split` column are in several
+    columns, so that no comparison finds equal ones.
+    """
+    keys = {tuple(sorted(key))}
+    for version in (v for v in history.versions if v.incarnation == history.latest.incarnation):
+        ids = (c.id or 0 for c in version.schema.columns if c.name in version.schema.key)
+        columns = tuple(sorted(names[id] for id in ids if id in names))
+        if (version.schema.key and not columns) or not split.isdisjoint(columns):
+            return ()
+        keys.add(columns)
+    return tuple(sorted(keys - {()}))
 
 
 def _find_whole_keys(
@@ -529,6 +550,8 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     values = key if change.op == "d" else mapped | key
     values = {**values, **_fill_metadata(change, to)}
     claim = _find_claim(change, key if change.op == "d" else mapped, to)
+    if not claim and to.possible_keys and change.op != "d" and _is_key_uncertain(change, to):
+        claim = "first"
     return LakeChange(
         change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
     )

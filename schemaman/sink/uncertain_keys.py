@@ -3,7 +3,11 @@
 PostgreSQL's connector reads keys late: by then the table may have its next key. What the row itself has
 still tells in most cases which row of the lake it is.
 
-Law: a row is written only if each key that the source may have had then names the same row of the lake.
+Law: a row is written only if each key that the source may have had then names the same row of the lake, or
+none. So no two live rows of the lake are one row of the source, unless a record of that row waits.
+
+An update shows the row as it was then. What is uncertain is which row it was before: one with the same
+values in one possible key, and others in another one. Where the lake has none such, no row is left behind.
 """
 
 from __future__ import annotations
@@ -15,11 +19,13 @@ from typing import Literal
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableSchema
 
-Claim = Literal["", "fresh", "alike", "alone"]
+Claim = Literal["", "fresh", "alike", "first", "alone"]
 """What the lake must confirm of a row before it is written.
 
-`fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys. `alone`:
-no older record waits that may be of another row with the same key.
+Two live rows conflict if they are the same in the columns of one possible key, and not in those of all keys.
+`fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys, or none
+that conflicts. `first`: it has none that conflicts and is newer, as an update of this row that came before.
+`alone`: no older record waits that may be of another row with the same key.
 """
 
 

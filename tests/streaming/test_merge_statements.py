@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ FIELDS = {column.name: number for number, column in enumerate(COLUMNS)}
 HELPERS = make_staged_helpers(TO)
 NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
-           HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike]  # fmt: skip
+           HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike, HELPERS.first]  # fmt: skip
 Row = Mapping[str, Any]
 
 
@@ -107,13 +108,63 @@ def test_the_statements_do_what_the_table_in_memory_does(
         table.fields, table.truncated = FIELDS, floor or ""
         if old is not None:
             table.rows["1",] = {FIELDS.get(name, name): value for name, value in old.items()}
-        taken = table.merge(row, TO)
+        taken = not table.is_other(row, [row], TO) and table.merge(row, TO)
         _fill(database, row, old)
         assert _is_taken(database, floor, known=row[HELPERS.since] is not None) == taken
         if taken:
             (held,) = table.rows.values()
             found = {name: held[FIELDS.get(name, name)] for name in NAMES}
             assert _merged(database, row, old, floor) == _plain(found)
+
+
+@st.composite
+def parts(draw) -> dict[str, Any]:
+    """A row whose columns of keys have few values, so that it is often in conflict with another one."""
+    found = {name: draw(st.sampled_from((1, 2))) for name in ("id", "a")}
+    return {**found, ORDER: order(draw(st.integers(1, 9))), DELETED: draw(st.booleans())}
+
+
+@st.composite
+def uncertain_rows(draw) -> dict[str, Any]:
+    claim = draw(st.sampled_from((HELPERS.fresh, HELPERS.alike, HELPERS.first)))
+    row = draw(parts())
+    return {**row, claim: order(draw(st.integers(1, int(row[ORDER][:5]))))}
+
+
+@settings(max_examples=5000 if PROOF else 400)
+@given(
+    staged=st.lists(uncertain_rows(), min_size=1, max_size=3),
+    there=st.lists(parts(), max_size=3),
+    key=st.sampled_from((("id",), ("a", "id"))),
+    is_known=st.booleans(),
+    floor=st.none() | st.integers(1, 9).map(order),
+)
+def test_the_statement_finds_the_rows_that_may_be_others(
+    database: sqlite3.Connection,
+    staged: list[dict[str, Any]],
+    there: list[dict[str, Any]],
+    key: tuple[str, ...],
+    is_known: bool,
+    floor: str | None,
+) -> None:
+    keys = (("a",), key) if is_known else ()
+    to = replace(TO, key=key, possible_keys=keys)
+    table = MemoryTable("t")
+    table.fields, table.truncated, table.key_fields = FIELDS, floor or "", {FIELDS[name] for name in key}
+    table.rows = {
+        tuple(repr(row[n]) for n in key): {FIELDS.get(n, n): v for n, v in row.items()} for row in there
+    }
+    fields = {at: name for name, at in FIELDS.items()}
+    staged = [{**dict.fromkeys((*NAMES, *HELPING)), **row, "b": n} for n, row in enumerate(staged)]
+    _clear(database)
+    for held in table.rows.values():
+        row = {fields.get(at, at): value for at, value in held.items()}
+        _insert(database, "t", [row.get(name) for name in NAMES])
+    for row in staged:
+        _insert(database, "s", [row[name] for name in (*NAMES, *HELPING)])
+    found = _asked(database, format_other_row_query("t", "s", key, ("a", "id"), keys, HELPERS, floor))
+    expected = {row["b"] for row in staged if table.is_other(row, staged, to)}
+    assert {row[NAMES.index("b")] for row in found} == expected
 
 
 _POSITIONS = st.sampled_from(("-/0", "00001/0", "00001/1", "00002/1", "a/b/1"))
@@ -161,7 +212,7 @@ def _asked(database: sqlite3.Connection, statement: str) -> list[Any]:
 def _is_taken(database: sqlite3.Connection, floor: str | None, *, known: bool) -> bool:
     if _asked(database, format_missing_row_query("t", "s", ("id",), HELPERS, floor)):
         return False
-    if _asked(database, format_other_row_query("t", "s", ("id",), ("a", "id"), HELPERS, floor)):
+    if _asked(database, format_other_row_query("t", "s", ("id",), ("a", "id"), (), HELPERS, floor)):
         return False
     left = [(i, column) for i, column in enumerate(COLUMNS) if column.name in TO.dropped]
     return not known or not _asked(database, format_newer_row_query("t", "s", ("id",), left, HELPERS))

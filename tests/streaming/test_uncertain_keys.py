@@ -77,12 +77,71 @@ def test_an_update_under_another_key_names_the_row_that_is_the_same_in_all_keys(
     assert {row["id"]: row["v"] for row in rows} == {1: 5 if is_same else 1, 2: 1, 3: 1, 4: 1}
 
 
+@pytest.fixture(params=[("id", "n"), ("n",)], ids=str)
+def key(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The key of a successor, which the rows before it do not prove."""
+    found: tuple[str, ...] = request.param
+    return found
+
+
+def soon(offset: int, row: dict[str, Any], key: tuple[str, ...], op: str = "c") -> Record:
+    """A change that the connector read before the changes at offset 8, which confirm its key."""
+    return told(offset, row, op, key, read=25_000)
+
+
+def read_successor(
+    lake: MemorySink, changes: list[Record], key: tuple[str, ...], size: int
+) -> dict[int, int]:
+    """The rows of a successor, `n` by `id`, after changes that the connector read late."""
+    old = ("id", "lost")[: len(key)]
+    before = [told(n, dict.fromkeys(("id", *old), n), key=old) for n in range(1, 4)]
+    after = [told(n, {"id": n, "n": n}, "c", key) for n in (8, 9)]
+    take(lake, [*before, *changes, *after], size)
+    _, second = lake.lake()
+    rows = alive_in(second)
+    assert second.live.schema.key == key
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row["n"] for row in rows}
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_an_update_of_a_row_that_is_in_the_table_before_is_written(
+    lake: MemorySink, key: tuple[str, ...], size: int
+) -> None:
+    changes = [soon(n, {"id": id, "n": id + 4}, key, "u") for n, id in ((4, 1), (5, 2), (6, 1))]
+    assert read_successor(lake, changes, key, size) == {1: 5, 2: 6, 8: 8, 9: 9}
+    assert lake.withheld() == {}
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_updates_that_may_be_of_one_row_under_two_keys_wait(
+    lake: MemorySink, key: tuple[str, ...], size: int
+) -> None:
+    """The source had one row of this `id` under the earlier key, and has two under the later one."""
+    changes = [soon(n, {"id": 1, "n": n}, key, "u") for n in (4, 5)]
+    changes += [soon(6, {"id": 2, "n": 6}, key, "u")]
+    assert read_successor(lake, changes, key, size) == {2: 6, 8: 8, 9: 9}
+    assert [place[2] for place in lake.withheld()] == [4, 5]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_row_that_comes_late_waits_if_a_newer_one_may_have_been_made_of_it(
+    lake: MemorySink, key: tuple[str, ...], size: int
+) -> None:
+    changes = [soon(6, {"id": 5, "n": 6}, key, "u")]
+    assert read_successor(lake, changes, key, size)[5] == 6
+    older = [soon(4, {"id": 5, "n": 4}, key), soon(5, {"id": 4, "n": 5}, key)]
+    take(lake, [replace(record, partition=1, offset=n) for n, record in enumerate(older)], size)
+    assert list(lake.withheld()) == [("srv.public.t", 1, 0)]
+    assert {row["id"]: row["n"] for row in alive_in(lake.lake()[1])} == {4: 5, 5: 6, 8: 8, 9: 9}
+
+
 Row = Callable[[int], dict[str, Any]]
 KEYS: tuple[tuple[str, ...], ...] = ((), ("id",), ("n",), ("id", "n"))
 
 
-def make_row(offset: int, key: tuple[str, ...], op: str = "c") -> Record:
-    return make_record(offset, {"id": offset, "n": offset}, key, op)
+def make_row(offset: int, key: tuple[str, ...], op: str = "c", **others: int) -> Record:
+    return make_record(offset, {"id": offset, "n": offset, **others}, key, op)
 
 
 def make_record(offset: int, row: dict[str, Any], key: tuple[str, ...], op: str = "c") -> Record:
@@ -152,6 +211,21 @@ def test_a_key_that_got_a_name_and_then_a_type_ends_its_table_wherever_batches_e
     first, second = read_rows(lake)
     assert sorted((row["code"], row["n"]) for row in first) == [("x0", 0), ("x1", 7)]
     assert [(row["code"], row["n"]) for row in second] == [(3, 3), (4, 4)]
+
+
+@pytest.mark.parametrize(("old", "new"), list(permutations(KEYS, 2)))
+def test_a_row_that_does_not_wait_has_its_new_column(
+    lake: MemorySink, old: tuple[str, ...], new: tuple[str, ...]
+) -> None:
+    take(lake, [*(make_row(n, old) for n in range(2)), make_row(2, new, x=5)], 9)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert [row.get("x") for rows in read_rows(lake) for row in rows if row["id"] == 2] == [5]
+    take(lake, [make_row(n, new, x=n) for n in (7, 8)], 9)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    found = {row["id"]: row.get("x") for rows in read_rows(lake) for row in rows}
+    assert found == {0: None, 1: None, 2: 5, 7: 7, 8: 8}
+    *_, newest = lake.lake()
+    assert set(newest.live.schema.key) == set(new)
 
 
 @pytest.mark.parametrize(("old", "new"), [(("id",), ()), ((), ("id",))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -249,8 +249,6 @@ class MemoryTable:
         helpers = make_staged_helpers(to)
         if to.key and _lacks(staged, old, helpers, dead=dead):
             return False
-        if to.key and self._is_other(staged, old, to, dead=dead):
-            return False
         if old is not None and to.key and not dead and self._is_late(staged, old, to):
             return False
         if old is not None and (not to.key or order <= old[ORDER]):
@@ -296,18 +294,36 @@ class MemoryTable:
             }
         self.key_fields = fields
 
-    def _is_other(
-        self, staged: Mapping[str, Any], old: Mapping[Any, Any] | None, to: RowMap, *, dead: bool
-    ) -> bool:
-        """Whether the key of a staged row is uncertain, and the table does not confirm it."""
+    def is_other(self, staged: Mapping[str, Any], batch: Iterable[Mapping[str, Any]], to: RowMap) -> bool:
+        """Whether the key of a row of a batch is uncertain, and the table does not confirm it."""
         helpers = make_staged_helpers(to)
-        fresh, alike = staged[helpers.fresh], staged[helpers.alike]
-        if not (fresh or alike) or (old is not None and old[ORDER] >= (fresh or alike)):
+        fresh, alike, first = staged[helpers.fresh], staged[helpers.alike], staged[helpers.first]
+        if not (fresh or alike or first) or not to.key:
             return False
-        if fresh:
-            return old is not None and not dead
-        same = old is not None and all(old.get(self.fields[n]) == staged[n] for n in to.key_parts)
-        return dead or not same
+        self._change_key(to.key)
+        old = self.rows.get(tuple(repr(staged[name]) for name in to.key))
+        if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
+            return False
+        if fresh and old is not None and not self._is_dead(old):
+            return True
+        parts = {name: self.fields[name] for name in to.key_parts}
+        live = [r for r in self.rows.values() if not self._is_dead(r)]
+        there = [({name: r.get(at) for name, at in parts.items()}, r[ORDER] or "") for r in live]
+        own = {name: staged[name] for name in parts}
+        if first and any(order > first and _do_conflict(own, row, to) for row, order in there):
+            return True
+        if not alike or (old is not None and not self._is_dead(old) and own in (row for row, _ in there)):
+            return False
+        others = [
+            row for row in batch
+            if not row[DELETED] and (row[helpers.alike] or (row[helpers.first] or "~") < alike)
+        ]  # fmt: skip
+        return not to.possible_keys or any(
+            _do_conflict(own, row, to) for row in (*(row for row, _ in there), *others)
+        )
+
+    def _is_dead(self, row: Mapping[Any, Any]) -> bool:
+        return bool(row.get(DELETED)) or (row[ORDER] or "") < self.truncated
 
     def _is_late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
         helpers, names = make_staged_helpers(to), [c.name for c in to.columns]
@@ -354,6 +370,12 @@ def stage(changes: Sequence[Mapping[str, Any]], to: RowMap, truncated: str = "")
     """The staged rows of described changes, which are in their order."""
     batch = arrow.RecordBatch.from_pylist(list(changes), CHANGE_ARROW)
     return [row for found in ChangeFolder(to, truncated)([batch]) for row in found.to_pylist()]
+
+
+def _do_conflict(one: Mapping[str, Any], other: Mapping[str, Any], to: RowMap) -> bool:
+    """Whether two rows may be one: they are the same in one possible key, and not in all of them."""
+    same = (all(one[n] is not None and one[n] == other[n] for n in key) for key in to.possible_keys)
+    return any(same) and any(one[n] != other[n] for n in to.key_parts)
 
 
 def _lacks(

@@ -468,6 +468,8 @@ class MemorySink:
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
         self.before(f"MERGE INTO {lake_table.table}")
         helpers = make_staged_helpers(to)
+        good = [row for row in staged if row[helpers.reason] is None]
+        doubtful = [id(row) for row in good if lake_table.is_other(row, good, to)]
         written = {
             _place(p) for row in staged if lake_table.has_written(row, to, is_alone=is_alone)
             for p in row[helpers.places]
@@ -480,6 +482,8 @@ class MemorySink:
                 continue
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
+            elif id(row) in doubtful:
+                bad |= dict.fromkeys(places, OTHER_ROW)
             elif not lake_table.merge(row, to):
                 bad |= dict.fromkeys(places, _why(row, helpers))
         for order in truncates:
@@ -576,8 +580,6 @@ def _ordered(batch: arrow.Table) -> arrow.Table:
 
 def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
     """Why a row could not be taken."""
-    if row[helpers.fresh] or row[helpers.alike]:
-        return OTHER_ROW
     if row[helpers.since]:
         return CAME_LATE
     if row[helpers.behind] or row[helpers.unread]:

@@ -73,7 +73,7 @@ def _needs_probe(helpers: HelperColumns) -> Column:
     """Whether the table has to be probed before a staged row can be written."""
     flags = (F.coalesce(F.col(name), F.lit(False)) for name in (helpers.needs_row, helpers.alone))
     needs = reduce(or_, flags)
-    ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
+    ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike, helpers.first)
     return reduce(or_, (F.col(name).isNotNull() for name in ordered), needs)
 
 
@@ -260,7 +260,7 @@ class LocalBatch:
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
         ended = sum(reason == ENDED_INCARNATION for reason, _ in faults)
         unwritable = _collect_unwritable(faults)
-        ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
+        ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike, helpers.first)
         is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
         is_flagged = compute.or_kleene(good[helpers.needs_row], good[helpers.alone])
         needing = _count_true(compute.or_kleene(is_flagged, is_ordered))

@@ -137,25 +137,49 @@ def format_other_row_query(
     staged: str,
     key: Sequence[str],
     parts: Sequence[str],
+    keys: Sequence[Sequence[str]],
     helpers: HelperColumns,
     truncated: str | None = None,
 ) -> str:
     """Select the staged rows whose key is uncertain, and which the table does not confirm (`uncertain_keys`).
 
-    `parts` are the columns of keys; `truncated` is the position of a TRUNCATE in the batch. A row of the
-    table that is not older confirms nothing, and stays.
+    `parts` are the columns of the possible `keys`, which are empty if they are not known; `truncated` is the
+    position of a TRUNCATE in the batch. A row of the table that is not older confirms nothing, and stays.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
-    order, fresh, alike = f"t.{quote(ORDER)}", f"s.{quote(helpers.fresh)}", f"s.{quote(helpers.alike)}"
+    fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
     alive = f"t.{quote(helpers.needs_row)} AND NOT {_format_deleted(truncated)}"
-    same = " AND ".join(f"t.{quote(name)} <=> s.{quote(name)}" for name in parts)
+    same = _format_same("t", "s", parts)
     rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
+
+    def format_conflict(others: str, condition: str) -> str:
+        found = (
+            f"EXISTS (SELECT 1 FROM {others} r WHERE {_format_equal('r', 's', columns)} "
+            f"AND NOT ({_format_same('r', 's', parts)}) AND {condition})"
+            for columns in keys
+        )
+        return " OR ".join(found)
+
+    there = f"NOT {_format_deleted(truncated, 'r')}"
+    came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR r.{quote(helpers.first)} < {alike})"
+    is_staged = format_conflict(staged, f"NOT r.{quote(DELETED)} AND {came_before}")
+    conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
+    newer = format_conflict(table, f"{there} AND r.{quote(ORDER)} > {first}") if keys else "false"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
-        f"WHERE NOT coalesce({order} >= coalesce({fresh}, {alike}), false) AND "
+        f"WHERE NOT coalesce(t.{quote(ORDER)} >= coalesce({fresh}, {alike}, {first}), false) AND "
         f"(({fresh} IS NOT NULL AND coalesce({alive}, false)) "
-        f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false)))"
+        f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false) AND {conflicts}) "
+        f"OR ({first} IS NOT NULL AND ({newer})))"
     )
+
+
+def _format_same(one: str, other: str, columns: Sequence[str]) -> str:
+    return " AND ".join(f"{one}.{quote(name)} <=> {other}.{quote(name)}" for name in columns)
+
+
+def _format_equal(one: str, other: str, columns: Sequence[str]) -> str:
+    return " AND ".join(f"{one}.{quote(name)} = {other}.{quote(name)}" for name in columns)
 
 
 def format_written_query(
@@ -242,12 +266,12 @@ def _format_constant(value: object) -> str:
             return literal(str(value))
 
 
-def _format_deleted(truncated: str | None) -> str:
+def _format_deleted(truncated: str | None, alias: str = "t") -> str:
     """Whether a row of the table was deleted, or is ended by a TRUNCATE in the batch."""
-    deleted = f"coalesce(t.{quote(DELETED)}, false)"
+    deleted = f"coalesce({alias}.{quote(DELETED)}, false)"
     if truncated is None:
         return deleted
-    return f"({deleted} OR coalesce(t.{quote(ORDER)}, '') < {literal(truncated)})"
+    return f"({deleted} OR coalesce({alias}.{quote(ORDER)}, '') < {literal(truncated)})"
 
 
 def _format_kept(helpers: HelperColumns, number: int, name: str, value: str, dead: str) -> str:

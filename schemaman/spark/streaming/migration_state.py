@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import TableHistory, find_perhaps_made_anew
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable
+from schemaman.model.schema import Column
 from schemaman.sink.dropped_columns import DroppedColumns, find_dropped_columns
 from schemaman.sink.key_sequence import KeySequence
 from schemaman.sink.row_places import RowPlace
@@ -80,7 +81,26 @@ class MigrationState:
     def dropped(self) -> DroppedColumns:
         """The columns that the rows have and the newest version lacks."""
         reused = self.context.find_level("reuse-name") == "auto"
-        return find_dropped_columns(self.history, self.rows.versions, reused=reused)
+        found = find_dropped_columns(self.history, self.rows.versions, reused=reused)
+        return replace(found, named=(*found.named, *self._list_later_columns()))
+
+    def _list_later_columns(self) -> tuple[Column, ...]:
+        """The columns of rows under a later key that nothing confirms, which this table takes after all.
+
+        None of versions that may be those of another table.
+        """
+        if self.place is None or self.place.until is not None:
+            return ()
+        others = find_perhaps_made_anew(self.whole)
+        last = self.history.latest
+        names = {c.name.lower() for v in self.history.versions for c in v.schema.columns}
+        later = [v for v in self.whole.versions if v.number > last.number]
+        if any(v.number in others for v in later):
+            return ()
+        own = (v for v in later if v.number in self.rows.versions)
+        columns = {c.id: replace(c, nullable=True) for v in own for c in v.schema.columns}
+        present = {c.id for v in self.history.versions for c in v.schema.columns}
+        return tuple(c for id, c in columns.items() if id not in present and c.name.lower() not in names)
 
     def add(self, done: Ready) -> MigrationState:
         """The state after a stage that changed the table; it goes on with this table."""

@@ -324,7 +324,7 @@ class ChangeFolder:
         if change.claim == "alike" and before.op != "d":
             return all(before.values.get(n, self) == change.values.get(n) for n in self.to.key_parts)
         is_absent = change.claim == "fresh" and before.op == "d"
-        return change.claim in ("", "alone") or is_absent
+        return change.claim in ("", "first", "alone") or is_absent
 
     def _fold_changes(
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
@@ -348,6 +348,7 @@ class ChangeFolder:
             helpers.since: self._find_oldest_dropped(changes, row),
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
             helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
+            helpers.first: next((change.order for change in changes if change.claim == "first"), None),
             helpers.alone: any(change.claim == "alone" for change in changes),
             helpers.places: records,
         }

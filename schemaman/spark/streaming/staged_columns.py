@@ -44,6 +44,7 @@ def make_staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.since)} string",
         f"{quote_name(helpers.fresh)} string",
         f"{quote_name(helpers.alike)} string",
+        f"{quote_name(helpers.first)} string",
         f"{quote_name(helpers.alone)} boolean",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
@@ -92,6 +93,7 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.since, arrow.string()),
             (helpers.fresh, arrow.string()),
             (helpers.alike, arrow.string()),
+            (helpers.first, arrow.string()),
             (helpers.alone, arrow.bool_()),
             (helpers.reason, arrow.string()),
             (helpers.places, arrow.list_(_RECORD_ARROW)),
@@ -100,8 +102,8 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
 
 
 _NAMES = (
-    "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "alone",
-    "reason", "places",
+    "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "first",
+    "alone", "reason", "places",
 )  # fmt: skip
 
 
@@ -118,7 +120,8 @@ class HelperColumns:
     (`unread.span`); a row of the table from within the span has the value.
     `since`: the order of the oldest value of a dropped column. `fresh`: the table must have
     no live row from before this order. `alike`: it must have one, with the same values in the columns of
-    keys. `alone`: no older record may wait that has the same key.
+    keys, or none that conflicts (`uncertain_keys`). `first`: it must have none that conflicts and is newer
+    than this order. `alone`: no older record may wait that has the same key.
     `reason`: why the row cannot be written.
     `places`: the records of the row.
     """
@@ -133,6 +136,7 @@ class HelperColumns:
     since: str
     fresh: str
     alike: str
+    first: str
     alone: str
     reason: str
     places: str

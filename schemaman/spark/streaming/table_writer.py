@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as arrow
@@ -278,10 +280,10 @@ class TableWriter:
         helpers, parts = make_staged_helpers(self._row_map), sorted(self._row_map.key_parts)
         if not parts:
             return {}
-        key, name = self._row_map.key, self._follower.name
-        query = format_other_row_query(name, _SOURCE, key, parts, helpers, truncated)
-        uncertain = F.col(helpers.fresh).isNotNull() | F.col(helpers.alike).isNotNull()
-        with create_view(rows.where(uncertain), _SOURCE):
+        key, keys, name = self._row_map.key, self._row_map.possible_keys, self._follower.name
+        uncertain = (F.col(each).isNotNull() for each in (helpers.fresh, helpers.alike, helpers.first))
+        with create_view(rows.where(reduce(or_, uncertain)), _SOURCE, self._spark) as source:
+            query = format_other_row_query(name, source, key, parts, keys, helpers, truncated)
             found = run_statement(self._spark, query).select(helpers.places).collect()
         if not known:
             found += rows.where(F.col(helpers.alone)).select(helpers.places).collect()
