@@ -9,14 +9,18 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemaman.debezium.records import NO_POSITION, Coordinates, Position
 from schemaman.errors import SchemamanError, StoreUnavailable
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import Column, Scalar, TableId, TableSchema
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:
+    from schemaman.store.quick_json import encode_quickly
+else:
+    encode_quickly = defer("schemaman.store.quick_json:encode_quickly")
 
 VERSION = 1
 """The layout that is written; a reader refuses every other one."""
@@ -34,33 +38,8 @@ def encode_canonical(value: object) -> bytes:
 
     ASCII, because names out of broken JSON may hold lone surrogates, which UTF-8 cannot carry.
     """
-    quick = _encode_quickly(value)
+    quick = encode_quickly(value)
     return _CANONICAL.encode(value).encode("ascii") if quick is None else quick
-
-
-def _refuse_float(text: str) -> object:
-    raise ValueError(text)
-
-
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
-_require_no_floats = msgspec.json.Decoder(float_hook=_refuse_float).decode
-_SPELT_OTHERWISE = (b"\\", b"\x7f", b":null", b",null", b"[null")
-
-
-def _encode_quickly(value: object) -> bytes | None:
-    """Encode a value in less time; None for what msgspec spells otherwise than `json`.
-
-    These are numbers that are not whole, and texts that need an escape. Numbers that JSON cannot carry would
-    become null.
-    """
-    try:
-        body = _encode_sorted(value)
-        if not body.isascii() or body == b"null" or any(text in body for text in _SPELT_OTHERWISE):
-            return None
-        _require_no_floats(body)
-    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError):
-        return None
-    return body
 
 
 def loads(body: bytes | str, where: str) -> object:
