@@ -136,6 +136,38 @@ def test_a_table_that_was_surely_another_one_gets_a_successor_wherever_batches_e
     assert [row["w"] for row in values if "w" in row] == [1, 2]
 
 
+THREE_TABLES: dict[str, list[tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "another key each time": [({"id": 0, "n": 0}, ("id",)), ({"a": 0, "b": 0}, ("a",)), ({"c": 0}, ("c",))],
+    "a log at last": [({"id": 0, "n": 0}, ("id",)), ({"a": 0, "b": 0}, ("a",)), ({"id": 0, "d": 0}, ())],
+    "a larger key amid": [({"id": 0}, ("id",)), ({"a": 0, "b": 0}, ("a", "b")), ({"a": 0, "c": 0}, ("a",))],
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+@pytest.mark.parametrize("tables", THREE_TABLES.values(), ids=THREE_TABLES)
+def test_each_of_three_tables_of_one_name_has_its_rows_wherever_batches_end(
+    lake: MemorySink, tables: list[tuple[dict[str, Any], tuple[str, ...]]], size: int
+) -> None:
+    records = []
+    for offset in range(9):
+        row, key = tables[offset // 3]
+        values = dict.fromkeys(row, offset)
+        records.append(told(offset, values, key=key) if key else keyless(offset, values))
+    for start in range(0, 9, size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    found = lake.lake()
+    assert [set(table.live.schema.key) for table in found] == [set(key) for _, key in tables]
+    columns = [table.live.schema.names for table in found]
+    assert [set(row) <= set(names) for (row, _), names in zip(tables, columns, strict=True)] == [True] * 3
+    rows = [
+        sorted(row[next(iter(first))] for row in alive_in(t))
+        for t, (first, _) in zip(found, tables, strict=True)
+    ]
+    assert rows == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
 def rename_field(record: Record, old: bytes, new: bytes) -> Record:
     """The record whose field has another name."""
     names = b'"%s"' % old, b'"%s"' % new

@@ -76,15 +76,15 @@ def choose_table(state: MigrationState) -> MigrationState:
         wanted = migration_source(split_columns(state.whole, lake), proven=source.takes_proof)
         return context.make_recipes(wanted).list_stuck_columns(lake)
 
-    place = find_place(
+    find = partial(
+        find_place,
         state.whole,
-        tables,
-        versions,
         begins_successors=begins,
         follows_names=follows,
         list_stuck=list_stuck if source.find_level("on-key-changed") == "auto" else None,
         is_quiet=state.rows.is_quiet,
     )
+    place = find(tables, versions)
     if place is None:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
     state = replace(state, tables=tables)
@@ -92,6 +92,10 @@ def choose_table(state: MigrationState) -> MigrationState:
         return _use_earlier_table(state, place, place.table)
     end = _find_due_end(state, place)
     if end is not None:
+        # The successor may end before the last of the rows, as a new table for them does.
+        following = find((), [number for number in versions if number >= end.number])
+        if following is not None and following.until is not None and following.until > end.number:
+            place = replace(place, until=following.until)
         begun = begin_successor(state, end, place)
         return begun if begun.is_stopped else choose_table(begun)
     if place.table is not None:
