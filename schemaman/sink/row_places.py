@@ -163,7 +163,7 @@ def find_place(
     if end is None:
         return newest
     before = _cut_from(history, end.number)
-    if begins_successors and is_key_open(before):
+    if begins_successors and before.versions and is_key_open(before):
         begin = find_key_end(before, newest.table, versions, is_quiet=is_quiet)
         if begin is not None and newest.table is not None:
             return replace(newest, until=end.number, followed=begin.number)
