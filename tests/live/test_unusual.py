@@ -80,7 +80,9 @@ def told(database: str, worker: Worker, broker: str, tmp_path_factory: pytest.Te
 
 def test_columns_are_those_of_the_catalogue(told: Told) -> None:
     columns = {t: [", ".join(v.schema.names) for v in h.versions] for t, h in told.histories.items()}
-    assert columns == COLUMNS
+    carts = columns["carts"]
+    assert columns == {**COLUMNS, "carts": carts}
+    assert carts in (COLUMNS["carts"], [*COLUMNS["carts"], COLUMNS["carts"][-1]])
 
 
 @pytest.mark.case(23, 43)
@@ -88,11 +90,13 @@ def test_every_other_fact_is_right_or_marked_as_unconfirmed(told: Told) -> None:
     """NOT NULL by a later statement of the transaction is in doubt; what is generated is not streamed.
 
     Debezium asks the catalogue for NOT NULL as it reads the transaction, which may be before others see that
-    it was committed: PostgreSQL writes that to the WAL first.
+    it was committed: PostgreSQL writes that to the WAL first. If it is before for the first row, and after
+    for the second one, both versions are as they were.
     """
     told_after = "shop.carts@3 nullable:b at begin: says NOT NULL, truth nullable (unconfirmed)"
     told_before = "shop.carts@3 nullable:b at end: says nullable, truth NOT NULL"
     generated = "shop.lines@2 column:twice at both: says not there, truth generated"
     found = {str(d) for d in told.differences()}
-    assert found in ({told_after, generated}, {told_before, generated})
+    is_exact = len(told.histories["carts"].versions) > len(COLUMNS["carts"])
+    assert found in ([{generated}] if is_exact else [{told_after, generated}, {told_before, generated}])
     assert [d.kind for d in told.histories["lines"].disagreements] == ["column-not-streamed"]
