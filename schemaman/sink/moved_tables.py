@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 
 from schemaman.errors import Locked, RowsUnready, SchemamanError, StatementFailed
@@ -87,12 +86,6 @@ def has_moved(history: TableHistory) -> bool:
 def is_renamed(history: TableHistory) -> bool:
     """Whether a table had another name before."""
     return bool(list_previous_names(history))
-
-
-class _Change(Enum):
-    """What happened to a source under a name that it had for a moment."""
-
-    COLUMNS = "columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +205,8 @@ class TableMover:
         if read_record(found.lake.properties).source == str(history.table):
             return _OWN_SOURCE.format(found.address, history.table, address)
         former = _end_at(self.registry.history(found.table), found.lake)
-        if self._follow_names(former, history) is _Change.COLUMNS:
+        _, has_changed = self._follow_names(former, history)
+        if has_changed:
             return _CHANGED_BETWEEN.format(found.address, history.table)
         return self._find_misread_rows(found.table, found.lake)
 
@@ -223,8 +217,8 @@ class TableMover:
         source, target = migration_source(history), TARGETS.get(self.target.format)
         planner = RecipePlanner(source, target, address, self.policy, self.target.name)
         former = _end_at(self.registry.history(found.table), found.lake)
-        named = self._follow_names(former, history)
-        began = named.at if isinstance(named, TableEvent) else None
+        named, _ = self._follow_names(former, history)
+        began = None if named is None else named.at
         columns = match_taken_columns(former, found.lake, history, lake, began)
         plan = planner.plan_take_rows(lake, found.lake, found.address, columns)
         if isinstance(plan, Refusal):
@@ -266,10 +260,10 @@ class TableMover:
                 todo.append(record.predecessor.table)
         return tuple(notes)
 
-    def _follow_names(self, former: TableHistory, history: TableHistory) -> TableEvent | _Change | None:
-        """The event that gave a source its present name, by way of names that it had for a moment.
+    def _follow_names(self, former: TableHistory, history: TableHistory) -> tuple[TableEvent | None, bool]:
+        """Find the event that gave a source its present name, by way of names that it had for a moment.
 
-        A change if its columns changed under one of those names; None if no event shows the present name.
+        None if no event shows it. Also whether its columns changed under one of those names.
         """
         end = find_end(former, former.latest.incarnation)
         seen = {former.table}
@@ -277,13 +271,13 @@ class TableMover:
             seen.add(end.other)
             between = self.registry.store.history(end.other)
             if between is None:
-                return None
+                return None, False
             at = end.at
             begun = next((v.incarnation for v in between.versions if v.at == at), None)
             if len([v for v in between.versions if v.incarnation == begun]) != 1:
-                return _Change.COLUMNS
+                return None, True
             end = None if begun is None else find_end(between, begun)
-        return end if end is not None and end.other == history.table else None
+        return (end if end is not None and end.other == history.table else None), False
 
     def takes_ended_rows(self, history: TableHistory, end: TableEvent, address: str) -> bool:
         """Whether the rows of an ended incarnation may be written before its table gives up the name.
