@@ -76,7 +76,7 @@ def choose_table(state: MigrationState) -> MigrationState:
         wanted = migration_source(split_columns(state.whole, lake), proven=source.takes_proof)
         return context.make_recipes(wanted).list_stuck_columns(lake)
 
-    find = partial(
+    find_place_among = partial(
         find_place,
         state.whole,
         begins_successors=begins,
@@ -84,7 +84,7 @@ def choose_table(state: MigrationState) -> MigrationState:
         list_stuck=list_stuck if source.find_level("on-key-changed") == "auto" else None,
         is_quiet=state.rows.is_quiet,
     )
-    place = find(tables, versions)
+    place = find_place_among(tables, versions)
     if place is None:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
     state = replace(state, tables=tables)
@@ -93,7 +93,7 @@ def choose_table(state: MigrationState) -> MigrationState:
     end = _find_due_end(state, place)
     if end is not None:
         # The successor may end before the last of the rows, as a new table for them does.
-        following = find((), [number for number in versions if number >= end.number])
+        following = find_place_among((), [number for number in versions if number >= end.number])
         if following is not None and following.until is not None and following.until > end.number:
             place = replace(place, until=following.until)
         begun = begin_successor(state, end, place)
