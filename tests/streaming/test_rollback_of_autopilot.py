@@ -18,13 +18,13 @@ from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
-from tests.streaming.test_autopilot import INT, lake, told
+from tests.streaming.test_autopilot import INT, TEXT, lake, told
 from tests.streaming.test_levels_of_kinds import HISTORIES
 from tests.streaming.test_taken_columns import ID, NOTE, PRICE, Shop
 from tests.support.killed_sink import Moments, attach
 from tests.support.memory_lake import Crash, MemoryTable
 from tests.support.memory_sink import MemorySink
-from tests.support.records import row_event
+from tests.support.records import node, row_event
 
 __all__ = ["lake"]
 
@@ -225,6 +225,23 @@ def test_a_run_is_not_taken_back_before_later_ones(lake: MemorySink) -> None:
     assert way.after == (list_runs(lake)[-1],)
 
 
+def test_a_run_that_made_a_table_is_refused_with_its_reason_also_where_a_wider_type_stayed(
+    lake: MemorySink,
+) -> None:
+    lake.take(FIRST)
+    (table,) = lake.tables.values()
+    made = list_runs(lake)[-1]
+    wide = {"id": INT, "a": node("int64"), "b": INT}
+    lake.take([row_event(wide, "u", {"id": 1, "a": 2**40, "b": 1}, offset=9)])
+    take_back(lake, table, list_runs(lake)[-1])
+    lines = Registry(lake.store, lambda: 0).journal(run=made)
+    plan = next(from_text(line.statement) for line in lines if line.state == "started")
+    with pytest.raises(StalePlan, match="not as the plan left it"):
+        plan_rollback(plan, table.live, len(plan.steps))
+    back = plan_rollback(plan, table.live, len(plan.steps), may_hold_more=True)
+    assert (back.steps, {refusal.reason for refusal in back.refusals}) == ((), MADE)
+
+
 @pytest.mark.parametrize("deleted", ["", "gone"], ids=["own columns", "a metadata column beside"])
 def test_a_truncate_is_taken_back_with_the_values_of_its_rows_alone(lake: MemorySink, deleted: str) -> None:
     roles = (("metadata", (("deleted", deleted),)),) if deleted else ()
@@ -240,6 +257,24 @@ def test_a_truncate_is_taken_back_with_the_values_of_its_rows_alone(lake: Memory
     # Its batch comes again, and newer rows go on.
     lake.take([row_event({"id": INT}, "t", None, offset=20), told(31, {"id": 1, "a": 9, "b": 1}, "u")])
     assert [(row["id"], row["a"]) for row in read_living(table)] == [(1, 9), (2, 8)]
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_truncate_is_taken_back_where_its_table_was_made_anew_in_the_same_batch(
+    store: SqlStore, format: str
+) -> None:
+    """A plan for the new structure has steps that no statement undoes; the run of the TRUNCATE has none."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    lake.take(FIRST)
+    (table,) = lake.tables.values()
+    made = {"b": node("float"), "note": TEXT, "label": TEXT, "tag": TEXT}
+    row = {"b": 0.5, "note": "x", "label": "y", "tag": "z"}
+    anew = [row_event(made, "c", row, offset=offset, keyed=False) for offset in (30, 31)]
+    lake.take([row_event({"id": INT, "a": INT, "b": INT}, "t", None, offset=20), *anew])
+    assert read_living(table) == []
+    (run,) = [each for each in list_runs(lake) if "UPDATE" in read_statements(lake, each)]
+    take_back(lake, table, run)
+    assert [row["id"] for row in read_living(table)] == [1, 2]
 
 
 def test_a_truncate_empties_the_newest_lake_table_alone_and_is_taken_back_there(lake: MemorySink) -> None:

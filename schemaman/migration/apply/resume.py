@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from schemaman.errors import StalePlan
 from schemaman.migration.conditions import fingerprint_structure, is_met
 from schemaman.migration.layout import describe_layout_changes, layout_of
-from schemaman.migration.plan import Plan, Step, describe_change
+from schemaman.migration.plan import Plan, Step, describe_change, find_point_of_no_return
 from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
 from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import LakeTable
@@ -185,6 +185,7 @@ def cut_plan(plan: Plan, at: int, lake: LakeTable | None) -> Plan:
     return replace(
         plan,
         steps=plan.steps[at:],
+        point_of_no_return=find_point_of_no_return(plan.steps[at:]),
         base_identity=lake.identity if lake else None,
         base_version=lake.version if lake else None,
         base_schema=lake.schema if lake else None,

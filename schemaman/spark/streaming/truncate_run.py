@@ -63,8 +63,9 @@ def _apply_again(table: TableContext, history: TableHistory, position: str) -> N
         f"UPDATE {name} SET {alive} WHERE {deleted} AND {order} = {literal(position)}",
     )
     plan = replace(
-        plan, wanted=live.schema, steps=(step,), refusals=(), approvals_needed=(), rulings=(), notes=(_NOTE,)
-    )
+        plan, wanted=live.schema, steps=(step,), refusals=(), approvals_needed=(), rulings=(), notes=(_NOTE,),
+        point_of_no_return=None,
+    )  # fmt: skip
     apply(
         plan, table.executor, shared.journal, shared.clock, run=secrets.token_hex(6), leases=shared.store,
         approved=True, store=shared.store.id,
