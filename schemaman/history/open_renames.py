@@ -29,14 +29,14 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
 
     The same holds for nested fields, of which no rename is ever proven.
 
-    A suspected rename stays a question where the table may have been made anew: its rows are then of two
-    tables. A name that may have been handed on is that of another column from then on: else it would have
-    the values of two columns.
+    A suspected rename stays a question where the table may have been made anew with a key: its rows are then
+    of two tables. A log has the changes of both, each value in a column of its own. A name that may have been
+    handed on is that of another column from then on: else it would have the values of two columns.
     """
     fields = _list_fields(history)
     if not fields and not any(_list_suspected(version) for version in history.versions):
         return history
-    doubtful = find_perhaps_made_anew(history)
+    doubtful = _list_doubtful(history)
     history = _separate_handed_on(history, doubtful)
     versions = (
         v
@@ -56,7 +56,7 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
 
 def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
     """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
-    doubtful = find_perhaps_made_anew(history)
+    doubtful = _list_doubtful(history)
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     renames = [
         f"{_OPEN} {ask_rename(history, v, c).text}: both columns are kept, and `schemaman decide "
@@ -79,6 +79,12 @@ def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
         for question in ask_exchange(history, before, v)
     ]
     return (*renames, *fields, *exchanges)
+
+
+def _list_doubtful(history: TableHistory) -> frozenset[int]:
+    """The numbers of versions with a key that may be those of another table."""
+    keyed = {v.number for v in history.versions if v.schema.key}
+    return find_perhaps_made_anew(history) & keyed
 
 
 def _list_fields(history: TableHistory) -> Mapping[int, tuple[Question, ...]]:

@@ -127,7 +127,8 @@ def _list_unanswered(
     versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool], now: Mapping[int | None, str]
 ) -> tuple[Pair, ...]:
     asked: dict[Pair, None] = {}
-    for version in versions:
+    # A successor's history begins with its first version: the columns from before it are in another table.
+    for version in versions[1:]:
         for candidate in version.candidates:
             column = version.schema.column(candidate.new)
             name = now.get(column.id) if column else None

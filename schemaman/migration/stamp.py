@@ -29,7 +29,7 @@ from schemaman.migration.properties.names import (
     format_paths,
     format_property,
 )
-from schemaman.migration.properties.stamped_version import find_stamped_version, format_began
+from schemaman.migration.properties.stamped_version import find_stamped_version, find_version, format_began
 from schemaman.migration.properties.table_record import DisplacedColumn, read_record
 from schemaman.migration.step_order import find_former_path
 from schemaman.migration.target import LakeTable
@@ -59,7 +59,9 @@ def make_stamp(
     recorded = read_record(lake.properties).displaced if lake else {}
     # What is said of a column that was dropped would be said of the next one of its name.
     stay = {
-        name for name in projection.wanted.names if name in had or recorded.get(name, _NO_COLUMN).was != name
+        name
+        for name in projection.wanted.names
+        if name in had or (entry := recorded.get(name, _NO_COLUMN)).was != name or _is_later(entry, source)
     }
     displaced = {name: each for name, each in recorded.items() if name in stay}
     displaced |= find_outlived_columns(source, projection, lake) if lake and settled else {}
@@ -72,6 +74,12 @@ def make_stamp(
         properties |= _rename_kept(projection, renamed)
         properties |= _merge_names(projection, lake, had, renamed)
     return facts | stale | properties | (version if settled else {})
+
+
+def _is_later(entry: DisplacedColumn, source: MigrationSource) -> bool:
+    """Whether a column is of a later version than those that the table follows: it comes with this plan."""
+    is_known = find_version(source.past, entry.version, entry.began) is not None
+    return bool(entry.column) and not is_known
 
 
 def find_outlived_columns(

@@ -59,21 +59,25 @@ def find_dropped_columns(
 
 
 def rename_displaced(
-    history: TableHistory, live: LakeTable, columns: Collection[Column], style: Names
+    history: TableHistory, known: TableHistory, live: LakeTable, columns: Collection[Column], style: Names
 ) -> tuple[TableHistory, dict[str, DisplacedColumn]]:
     """The history with these displaced columns, and the property that records them.
 
     They get the names that they would have, had they been in the table when the others came. The table needs
-    the stamp of the newest version: else they would be taken for renamed columns.
+    the stamp of the newest version: else they would be taken for renamed columns. `known` has all versions
+    with these columns, also later ones than those that the table follows: columns of these keep their names.
     """
     taken = [*live.schema.names, *history.latest.schema.names]
+    followed = {c.id for v in history.versions for c in v.schema.columns}
     named: list[Column] = []
     displaced = read_displaced(live)
     for column in columns:
-        name = find_free_name(spell_name(column.name, style), "old", taken)
+        name = spell_name(column.name, style)
+        if column.id in followed or name.lower() in map(str.lower, taken):
+            name = find_free_name(name, "old", taken)
         taken.append(name)
         named.append(replace(column, name=name))
-        displaced[name] = _describe_displaced(history, column)
+        displaced[name] = _describe_displaced(known, column)
     return add_columns(history, named), displaced
 
 

@@ -36,7 +36,8 @@ class RowPlace:
     the source was surely another table, if rows come from before: no later version decides about this one.
     `followed` is up to where the table follows its source: rows from there to its end have a key, or none,
     which no record confirms, and it takes what it surely can of them. None for its end. `is_paused`: the
-    table itself goes on after `until`, once it has the rows from before.
+    table itself goes on after `until`, once it has the rows from before. `anew` is where the source may have
+    been made anew without a key, and no record follows that could confirm one: a log takes its rows.
     """
 
     table: LakeTableAt | None
@@ -46,6 +47,7 @@ class RowPlace:
     rebuilt: int | None = None
     followed: int | None = None
     is_paused: bool = False
+    anew: int | None = None
 
     def cut_rebuilt(self, history: TableHistory, end: int | None) -> TableHistory:
         """The history that decides what comes after a table which ends at a version."""
@@ -66,6 +68,8 @@ class RowPlace:
         """Whether the table ends where its source was made anew: no later record names one of its rows."""
         if self.table is None or self.until is None:
             return False
+        if self.until == self.anew:
+            return True
         lake = self.table.lake
         found = (
             find_next_incarnation(history, lake) or find_types(history, lake) or find_rebuilt(history, lake)
@@ -153,6 +157,11 @@ def find_place(
             versions = [number for number in versions if number < end.number]
             if not is_key_open(history):
                 end = find_key_end(history, newest.table, versions) or end
+    is_last = newest.rebuilt is not None or (is_quiet and end is None)
+    if begins_successors and newest.table is not None and is_last and is_key_open(history):
+        anew = find_log_made_anew(history, newest.table.lake)
+        if anew is not None:
+            newest, end = replace(newest, anew=anew.number), anew
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions, is_quiet=is_quiet)
     if list_stuck is not None and end is None:
@@ -188,6 +197,43 @@ def pause_place(place: RowPlace, history: TableHistory, versions: Collection[int
         if stamped is None or own[stamped].number >= at.number:
             return place
     return replace(place, until=at.number, is_paused=True)
+
+
+def pause_at_key(place: RowPlace, history: TableHistory, versions: Collection[int]) -> RowPlace:
+    """Pause a place where a key begins or ends that came and went, as if the batch ended there.
+
+    A table gets the key of the last version that it follows. Where that is the key which it has, rows under
+    a key in between would name none of its rows. A table that follows later versions already is not paused:
+    rows from there may be in it. Nor is one whose column in that key gets another type later, which a table
+    with the key could not follow.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    own = [v for v in own if place.has_version(v.number)]
+    rows = [n for n, v in enumerate(own) if v.number in versions and "key" not in v.unconfirmed]
+    if not rows or not place.is_newest:
+        return place
+    keys = [set(_list_key_ids(v)) for v in own]
+    stamped, held = 0, keys[rows[0]]
+    if place.table is not None:
+        lake = place.table.lake
+        source = migration_source(place.cut_history(history))
+        found = find_stamped_version(source, lake) if is_of_sink(lake) else None
+        if found is None:
+            return place
+        stamped = found
+        held = {c.id or c.name for c in own[found].schema.columns if c.name in lake.schema.key}
+    begin = next((n for n in rows if keys[n] and keys[n] != held), None)
+    if begin is None or not held or held not in keys[begin:]:
+        return place
+    key, end = keys[begin], keys.index(held, begin)
+    end = next(n for n in range(begin, end + 1) if keys[n] != key)
+    while begin and keys[begin - 1] == key:
+        begin -= 1
+    types = {(c.id or c.name, c.type) for v in own[begin:] for c in v.schema.columns}
+    if stamped >= end or any(sum(id == one for id, _ in types) > 1 for one in key):
+        return place
+    is_before = stamped < begin and any(v.number in versions for v in own[:begin])
+    return replace(place, until=own[begin if is_before else end].number, is_paused=True)
 
 
 def _lacks_type(before: SchemaVersion, version: SchemaVersion) -> bool:
@@ -327,6 +373,32 @@ def find_rebuilt(history: TableHistory, lake: LakeTable) -> SchemaVersion | None
         return None
     held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
     return _find_rebuilt(own[stamped:], held, find_perhaps_made_anew(history))
+
+
+def find_log_made_anew(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
+    """Find the first version without a key that may be of another table than a keyed lake table has.
+
+    No record confirms that it has no key: it counts only once no record can follow that confirms one. A log
+    has each change as it was sent, whatever its key, so that it mixes no rows. Rows of the same table lie in
+    it, too, as those of one that lost its key do.
+    """
+    if not lake.schema.key or not is_of_sink(lake):
+        return None
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    stamped = find_stamped_version(migration_source(history), lake)
+    if stamped is None:
+        return None
+    held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    made_anew = find_perhaps_made_anew(history)
+    for before, version in pairwise(own[stamped:]):
+        names = {c.name for c in before.schema.columns if c.id in held}
+        proven = {c.new for c in version.candidates if c.grade == "proven" and c.old in names}
+        held |= {c.id for c in version.schema.columns if c.name in proven}
+        if version.schema.key:
+            return None
+        if version.number in made_anew or not held & {c.id for c in version.schema.columns}:
+            return version
+    return None
 
 
 def find_rebuilt_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:

@@ -176,6 +176,7 @@ ENDS: dict[str, tuple[Row, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.parametrize("x", [None, 7])
 @pytest.mark.parametrize("size", [1, 9])
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize(
@@ -183,13 +184,14 @@ ENDS: dict[str, tuple[Row, tuple[str, ...]]] = {
     [(("id",), ()), (("id",), ("n",)), (("n",), ("id", "n")), (("id", "n"), ()), ((), ("id",))],
 )
 def test_a_table_that_ends_after_a_key_that_nothing_confirms_takes_its_rows_wherever_batches_end(
-    lake: MemorySink, old: tuple[str, ...], odd: tuple[str, ...], end: str, size: int
+    lake: MemorySink, old: tuple[str, ...], odd: tuple[str, ...], end: str, size: int, x: int | None
 ) -> None:
-    """One record shows another key, and the next ones are of another table: none confirms that key."""
+    """One record shows another key, and a column; the next ones are of another table: none confirms it."""
     make_later, key = ENDS[end]
     # In a log that ends by a key of another type, the row of the odd key has no table with its type.
     last = 1 if not old and end == "another type" else 2
-    rows = [{"id": f"x{n}", "n": n} for n in range(last + 1)]
+    rows: list[dict[str, Any]] = [{"id": f"x{n}", "n": n} for n in range(last + 1)]
+    rows[2:] = [row | ({"x": x} if x else {}) for row in rows[2:]]
     records = [make_record(n, row, odd if n == 2 else old) for n, row in enumerate(rows)]
     records += [make_record(n, make_later(n), key) for n in (3, 4, 5)]
     take(lake, records, size)
@@ -197,6 +199,9 @@ def test_a_table_that_ends_after_a_key_that_nothing_confirms_takes_its_rows_wher
     ids = {*(row["id"] for row in rows), 3, 4, 5}
     found = [id for table in read_rows(lake) for row in table for id in {*row.values()} & ids]
     assert (len(found), {*found}) == (len(ids), ids)
+    assert [row.get("x") for table in read_rows(lake) for row in table if "x2" in row.values()] == [x][
+        : last - 1
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 9])

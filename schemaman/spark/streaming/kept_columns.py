@@ -64,7 +64,7 @@ def keep_displaced(state: MigrationState) -> MigrationState:
     notes = tuple(
         f"{quote_name(name)}: {_explain_missing(state.context, refused)}"
         for columns, refused in reasons
-        for name in _find_missing_columns(ready, state.history, columns)
+        for name in _find_missing_columns(ready, state.known, columns)
     )
     return state.add_notes(notes)
 
@@ -74,7 +74,7 @@ def _add_displaced(
 ) -> Ready | Blocked | None:
     """The table with columns whose names other columns have taken over; None if it has them."""
     table, history = state.context, state.history
-    missing = [c for c in dropped if _find_missing_columns(ready, history, (c,))]
+    missing = [c for c in dropped if _find_missing_columns(ready, state.known, (c,))]
     if not missing:
         return None
     sink_table, policy = table.sink_table, table.shared.policy
@@ -85,7 +85,7 @@ def _add_displaced(
     if not has_newest_version_stamp(ready.lake, history):
         return Blocked("another column has its name now, and the table is not of the newest version")
     style = policy.find_representation(*names).names
-    kept, entries = rename_displaced(history, ready.lake, missing, style)
+    kept, entries = rename_displaced(history, state.known, ready.lake, missing, style)
     table.executor.run(set_properties(sink_table.name, {DISPLACED_PROPERTY: format_displaced(entries)}))
     keys = KeySequence(history, is_automatic=ready.proves_keys)
     return migrate_to_newest(table, state.recorded, kept, keys)

@@ -78,23 +78,39 @@ class MigrationState:
         return self.context.ignores_additions
 
     @property
+    def known(self) -> TableHistory:
+        """The versions whose rows the table takes; it follows them up to a key that is not certain."""
+        if self.place is None or self.place.until is None or self.place.followed is None:
+            return self.history
+        return self.place.cut_history(self.whole)
+
+    @property
     def dropped(self) -> DroppedColumns:
-        """The columns that the rows have and the newest version lacks."""
+        """The columns that the rows have and the newest version lacks.
+
+        A table that ends has those of rows under a later key, which nothing confirms, under other names: the
+        source surely has none of them once a table of its name goes on.
+        """
         reused = self.context.find_level("reuse-name") == "auto"
         found = find_dropped_columns(self.history, self.rows.versions, reused=reused)
-        return replace(found, named=(*found.named, *self._list_later_columns()))
+        later = self._list_later_columns()
+        if self.place is None or self.place.until is None:
+            return replace(found, named=(*found.named, *later))
+        return replace(found, displaced=(*found.displaced, *later))
 
     def _list_later_columns(self) -> tuple[Column, ...]:
         """The columns of rows under a later key that nothing confirms, which this table takes after all.
 
         None of versions that may be those of another table.
         """
-        if self.place is None or self.place.until is not None:
+        if self.place is None:
             return ()
         others = find_perhaps_made_anew(self.whole)
         last = self.history.latest
         names = {c.name.lower() for v in self.history.versions for c in v.schema.columns}
-        later = [v for v in self.whole.versions if v.number > last.number]
+        later = [
+            v for v in self.whole.versions if v.number > last.number and self.place.has_version(v.number)
+        ]
         if any(v.number in others for v in later):
             return ()
         own = (v for v in later if v.number in self.rows.versions)

@@ -124,7 +124,7 @@ def _make_source(
     source = _order_key(live, migration_source(history, proven=proven))
     if live is not None or keys is None:
         return source
-    first = _find_first_key(table, history, keys)
+    first = find_first_key(table, history, keys)
     if first is not None:
         source = replace(source, schema=replace(source.schema, key=first))
     if table.splits_columns:
@@ -133,7 +133,7 @@ def _make_source(
     return source
 
 
-def _find_first_key(table: TableContext, history: TableHistory, keys: KeySequence) -> tuple[str, ...] | None:
+def find_first_key(table: TableContext, history: TableHistory, keys: KeySequence) -> tuple[str, ...] | None:
     """Find the key of the first rows, also where its columns have other names by now on proof."""
     proven = Decisions(table.find_proven_renames())
     joined = apply_decisions(keys.history, proven)

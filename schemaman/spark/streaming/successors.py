@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from schemaman.errors import PartlyApplied, Stale
-from schemaman.history.versions import SchemaVersion, find_perhaps_made_anew
+from schemaman.history.versions import SchemaVersion, TableHistory, find_perhaps_made_anew
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.filled_successors import plan_filling
@@ -25,12 +25,12 @@ from schemaman.sink.filled_successors import (
     is_filling_due,
     may_fill,
 )
-from schemaman.sink.row_places import RowPlace, find_place, make_predecessor, pause_place
+from schemaman.sink.row_places import RowPlace, find_place, make_predecessor, pause_at_key, pause_place
 from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.column_parts import add_parts
 from schemaman.spark.streaming.migration_state import MigrationState
-from schemaman.spark.streaming.newest_version import NEW_TABLE, block_by_plan
+from schemaman.spark.streaming.newest_version import NEW_TABLE, block_by_plan, find_first_key
 from schemaman.spark.streaming.sink_table import Blocked, Ready
 
 _SUCCEEDED = "{}: newer rows go into {}, and {} keeps the rows from before"
@@ -102,6 +102,8 @@ def choose_table(state: MigrationState) -> MigrationState:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
     if source.splits_columns and any(number < state.whole.latest.number for number in versions):
         place = pause_place(place, state.whole, versions)
+    if not place.is_paused and state.keys.is_automatic:
+        place = pause_at_key(place, state.whole, versions)
     history = place.cut_followed(state.whole)
     if place.is_paused:
         return replace(state, place=place, history=history)
@@ -156,12 +158,12 @@ def begin_successor(
 ) -> MigrationState:
     """Begin the next lake table of the source, for the rows from a version on, and link to it.
 
-    `place` is that of the table before it; without `key` it gets the newest key. The rows that wait with the
-    key of the table before it hold no key of the new one.
+    `place` is that of the table before it. Without `key` it gets that of its first rows, as a new table does.
+    The rows that wait with the key of the table before it hold no key of the new one.
     """
     table, before = state.source, state.tables[-1]
     history = state.whole if place is None else place.cut_successor(state.whole, version)
-    key = history.latest.schema.key if key is None else key
+    key = key or _find_first_key(state, history) or history.latest.schema.key
     proven = table.takes_proof
     source = migration_source(history, proven=proven)
     carried = NO_CARRIED_COLUMNS
@@ -199,6 +201,12 @@ def begin_successor(
     note = _SUCCEEDED.format(why, plans[0].table, before.address)
     begun = state.add(Ready(before.lake, steps, notes=(note,)))
     return replace(begun, rows=replace(state.rows, holds_key=False), undropped="")
+
+
+def _find_first_key(state: MigrationState, history: TableHistory) -> tuple[str, ...] | None:
+    """Find the key of the first rows of a successor; None for the newest key."""
+    keys = replace(state.keys, history=history)
+    return find_first_key(state.source, history, keys)
 
 
 def _use_earlier_table(state: MigrationState, place: RowPlace, table: LakeTableAt) -> MigrationState:
