@@ -624,6 +624,7 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     """Makes the function that matches lines of a form with payloads of one table and shape."""
     head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
     match_opening, beginning, ending = form.match_opening, form.start, form.ending
+    match_key, key_start, key_size = form.match_key, form.key_start, len(form.key_start)
     match_first, take_texts = outline.match_quoted, outline.texts
     outlines = [] if form.value is None else form.value.outlines
     source, is_spaced = quote_json(outline.source), outline.source == SPACED_SOURCE
@@ -635,6 +636,11 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
         if opening is None:
             return None
         row = opening.end()
+        if match_key is not None:
+            behind = match_key(block, row + key_size) if block.startswith(key_start, row) else None
+            if behind is None:
+                return None
+            row = behind.end()
         if not block.startswith(beginning, row):
             return None
         row += start_size
@@ -719,13 +725,14 @@ def _match_value(form: ProbeForm, outline: Outline, shape: str, proof: bytes = U
 def _match_known_line(form: LineForm) -> MatchLine:
     """Makes the function that matches lines of a form, whatever their payloads are."""
     head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
-    match_opening, beginning, ending = form.match_opening, form.start, form.ending
+    match_opening, find_text, beginning, ending = form.match_opening, form.find_text, form.start, form.ending
 
     def match(block: bytes, start: int, end: int) -> Matched | None:
         opening = match_opening(block, start + head_size)
-        if opening is None or not block.startswith(beginning, opening.end()):
+        text = -1 if opening is None else find_text(block, opening.end())
+        if opening is None or text < 0 or not block.startswith(beginning, text):
             return None
-        rest = opening.end() + start_size
+        rest = text + start_size
         end -= ending_size
         if end < rest or not block.startswith(ending, end) or not is_json_text(block[rest:end]):
             return None
