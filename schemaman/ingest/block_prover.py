@@ -239,16 +239,23 @@ class BlockProver:
             end = ends[at]
             # lanes of lines have bytes as their head; a check of each would serve the type checker alone
             if lane is None or not starts_with(lane.head, start):  # type: ignore[arg-type]
-                lane = self._find_following(lane, batch, block, start, end, at)
-                if lane is None:
-                    return at
+                following = None if lane is None else lane.following
+                if (
+                    following is None or following.has_ended or not starts_with(following.head, start)  # type: ignore[arg-type]
+                ):
+                    following = self._find_following(lane, batch, block, start, end, at)
+                    if following is None:
+                        return at
+                lane = following
                 since, wanted = at, lane.wanted
             found = lane.match(block, start, end)
+            before = lane.texts
             if (
                 found is None
                 or (found[0] != lane.next and found[0] != UNPRINTED)
                 or lane.next >= lane.limit
-                or _goes_back(lane, found[1])
+                # `_goes_back`, written out: a call costs as much as all these checks
+                or (before is not None and found[1] < before)  # type: ignore[operator]
             ):
                 head = lane.head
                 self._end(lane)
@@ -408,11 +415,7 @@ class BlockProver:
     def _find_following(
         self, before: _Lane | None, batch: LineBatch, block: bytes, start: int, end: int, at: int
     ) -> _Lane | None:
-        """Finds the lane of a line behind one of another lane: often the one that followed last time."""
-        lane = None if before is None else before.following
-        head = None if lane is None or lane.has_ended else lane.head
-        if isinstance(head, bytes) and block.startswith(head, start):
-            return lane
+        """Finds the lane of a line behind one of another lane, which it may follow again next time."""
         lane = self._find_lane(batch, block, start, end, at)
         if before is not None and not before.has_ended:
             before.following = lane

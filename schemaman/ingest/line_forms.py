@@ -133,6 +133,7 @@ class LineForms:
 
     prober: Prober
     _forms: dict[bytes, list[LineForm]] = field(default_factory=dict)
+    _topics: dict[str, LineForm] = field(default_factory=dict)
     _parsed: dict[bytes, int] = field(default_factory=dict)
     _last: list[LineForm] = field(default_factory=list)
 
@@ -156,6 +157,7 @@ class LineForms:
         if len(self._parsed) > _KEPT_HEADS:
             self._parsed.clear()
             self._forms.clear()
+            self._topics.clear()
             self._last = []
         parsed = self._parsed[head] = self._parsed.get(head, 0) + 1
         known = self.prober.find_forms(record)
@@ -167,9 +169,12 @@ class LineForms:
             and not (is_known and self._is_first(line, forms, parsed))
         ):
             return
-        form = derive_form(forms, line, record, known) or learn_form(line, record, known)
+        other = None if forms else _move_form(self._topics.get(record.topic), head, record.partition)
+        like = forms if other is None else [other]
+        form = derive_form(like, line, record, known) or learn_form(line, record, known)
         if form is not None and form.head == head:
             self._forms[head] = [form, *forms][:_KEPT_FORMS]
+            self._topics[record.topic] = form
             self._last = []
 
     def _is_first(self, line: bytes, forms: list[LineForm], parsed: int) -> bool:
@@ -181,17 +186,26 @@ def _cut_head(line: bytes) -> bytes:
     return line[: line.find(OFFSET) + len(OFFSET)]
 
 
+def _move_form(form: LineForm | None, head: bytes, partition: int) -> LineForm | None:
+    """Moves a form to another partition of its topic; None if the head differs in more than its number."""
+    if form is None:
+        return None
+    before, after = (b'"partition":%d' % number for number in (form.partition, partition))
+    is_moved = form.head.count(before) == 1 and form.head.replace(before, after) == head
+    return replace(form, head=head, partition=partition) if is_moved else None
+
+
 def derive_form(
     forms: Sequence[LineForm], line: bytes, record: Record, known: KnownForms | None
 ) -> LineForm | None:
-    """Derives the form of a line from one of the same beginning that has another schema of values, or None.
+    """Derives the form of a line from one of the same topic that has another schema of values, or None.
 
     Such a form proves all but the value. To learn a form costs as much as to parse some lines.
     """
     if known is None:
         return None
     value, _, proof = known
-    start = quote_json(value.prefix)
+    start = value.quote_prefix()
     for form in forms:
         if form.value is not None and form.proof == proof:
             derived = replace(form, start=start, value=value)
@@ -224,7 +238,7 @@ def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineFor
         start = line[begin + 1 : begin + 1 if cut < 0 else cut + len(_QUOTED_PAYLOAD)]
     else:
         value, key, proof = known
-        start = quote_json(value.prefix)
+        start = value.quote_prefix()
     text = line[begin + 1 : end - 1]
     if line[begin : begin + 1] != b'"' or not text.startswith(start) or not is_string_content(start):
         return None
@@ -312,7 +326,7 @@ def _build_patterns(
             if key is None or key.behind_quoted is None:
                 parts.append(b'"' + _TEXT + b'"')
                 continue
-            before, key_start = b"".join((*parts, b'"')), quote_json(key.prefix)
+            before, key_start = b"".join((*parts, b'"')), key.quote_prefix()
             parts = [key.behind_quoted.pattern.removesuffix(rb"\Z"), b'"']
         elif name == "headers":
             parts.append(_build_headers_pattern(line, entry))

@@ -68,6 +68,7 @@ from schemaman.ingest.probe_patterns import (
     Texts,
     learn_outline,
     learn_payload_pattern,
+    quote_json,
 )
 
 _KEPT_FORMS = 64
@@ -110,6 +111,7 @@ class ProbeForm:
         "outlines",
         "prefix",
         "proof",
+        "quoted",
         "size",
     )
 
@@ -123,6 +125,13 @@ class ProbeForm:
         self.outlines: list[Outline] = []
         self.behind: re.Pattern[bytes] | None = None
         self.behind_quoted: re.Pattern[bytes] | None = None
+        self.quoted: bytes | None = None
+
+    def quote_prefix(self) -> bytes:
+        """Quotes the prefix as the content of a JSON string; all lines that begin with it share the bytes."""
+        if self.quoted is None:
+            self.quoted = quote_json(self.prefix)
+        return self.quoted
 
 
 KnownForms = tuple[ProbeForm, ProbeForm | None, bytes]

@@ -7,6 +7,7 @@ texts the outline captures. The parser reads every other tail.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -283,8 +284,8 @@ def _match_named(pattern: re.Pattern[bytes], tail: _TailPattern) -> Callable[...
     if take is None:
         return match
 
-    def match_names(data: bytes, *span: int) -> re.Match[bytes] | None:
-        found = match(data, *span)
+    def match_names(data: bytes, start: int, end: int = sys.maxsize) -> re.Match[bytes] | None:
+        found = match(data, start, end)
         return found if found is not None and take(found) == wanted else None
 
     return match_names
