@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from schemaman.debezium.ddl.online import is_working_copy
 from schemaman.debezium.document import find_row
@@ -19,7 +20,6 @@ from schemaman.debezium.envelope import (
 from schemaman.debezium.event_shapes import RestoredEvent, restore_event, unwrap_cell_schemas
 from schemaman.debezium.flattened import is_row, observe_row, read_key_names
 from schemaman.debezium.flattened_fields import KeyNames
-from schemaman.debezium.foreign_formats import explain_unknown
 from schemaman.debezium.inference import extract_content
 from schemaman.debezium.key import (
     explain_key,
@@ -42,12 +42,20 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.payload import Body, SchemaLookup, read_event, read_key
 from schemaman.debezium.raw_record import OUTBOX, TOMBSTONE, DecodeContext, is_outbox
 from schemaman.debezium.records import Record
-from schemaman.debezium.schema_change import observe_changes
-from schemaman.debezium.schema_history import observe_history
 from schemaman.debezium.signal import SIGNAL, is_signal, is_signal_payload, note_signal_table
 from schemaman.debezium.source_block import read_origin
 from schemaman.debezium.wire_format import AUTO, Forms, read_framing
 from schemaman.errors import UnreadableInput
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:  # topics of events have neither schema changes nor records of other programs
+    from schemaman.debezium.foreign_formats import explain_unknown
+    from schemaman.debezium.schema_change import observe_changes
+    from schemaman.debezium.schema_history import observe_history
+else:
+    explain_unknown = defer("schemaman.debezium.foreign_formats:explain_unknown")
+    observe_changes = defer("schemaman.debezium.schema_change:observe_changes")
+    observe_history = defer("schemaman.debezium.schema_history:observe_history")
 
 HEARTBEAT_TOPIC = "__debezium-heartbeat"
 

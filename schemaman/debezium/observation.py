@@ -233,6 +233,9 @@ class Note:
 UNORDERED, FILLED_LATE = "schema-changes-unordered", "gaps-filled-late"
 """Kinds of notes about a whole topic."""
 
+DDL_WITHOUT_STRUCTURE = "ddl-without-structure"
+"""The kind of a note about a statement that has a table, but not its structure."""
+
 SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
 KEY_UNREADABLE, CONNECTOR_UNKNOWN = "key-unreadable", "connector-unknown"
 TABLE_UNNAMED, WRAPPED_VALUES = "table-unnamed", "wrapped-values"

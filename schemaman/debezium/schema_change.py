@@ -17,6 +17,7 @@ from schemaman.debezium.ddl.online import (
 )
 from schemaman.debezium.json_fields import Struct, read_structs, read_text
 from schemaman.debezium.observation import (
+    DDL_WITHOUT_STRUCTURE,
     UNORDERED,
     Attribute,
     EvidenceKind,
@@ -325,9 +326,6 @@ def shorten_ddl(ddl: str) -> str:
     """Shorten a statement for a message."""
     words = " ".join(ddl.split())
     return words if len(words) <= 120 else words[:119] + "…"
-
-
-DDL_WITHOUT_STRUCTURE = "ddl-without-structure"
 
 
 def observe_statements(change: SchemaChange, *, never: bool) -> tuple[Outcome, ...]:

@@ -239,16 +239,23 @@ class BlockProver:
             end = ends[at]
             # lanes of lines have bytes as their head; a check of each would serve the type checker alone
             if lane is None or not starts_with(lane.head, start):  # type: ignore[arg-type]
-                lane = self._find_following(lane, batch, block, start, end, at)
-                if lane is None:
-                    return at
+                following = None if lane is None else lane.following
+                if (
+                    following is None or following.has_ended or not starts_with(following.head, start)  # type: ignore[arg-type]
+                ):
+                    following = self._find_following(lane, batch, block, start, end, at)
+                    if following is None:
+                        return at
+                lane = following
                 since, wanted = at, lane.wanted
             found = lane.match(block, start, end)
+            before = lane.texts
             if (
                 found is None
                 or (found[0] != lane.next and found[0] != UNPRINTED)
                 or lane.next >= lane.limit
-                or _goes_back(lane, found[1])
+                # `_goes_back`, written out: a call costs as much as all these checks
+                or (before is not None and found[1] < before)  # type: ignore[operator]
             ):
                 head = lane.head
                 self._end(lane)
@@ -408,11 +415,7 @@ class BlockProver:
     def _find_following(
         self, before: _Lane | None, batch: LineBatch, block: bytes, start: int, end: int, at: int
     ) -> _Lane | None:
-        """Finds the lane of a line behind one of another lane: often the one that followed last time."""
-        lane = None if before is None else before.following
-        head = None if lane is None or lane.has_ended else lane.head
-        if isinstance(head, bytes) and block.startswith(head, start):
-            return lane
+        """Finds the lane of a line behind one of another lane, which it may follow again next time."""
         lane = self._find_lane(batch, block, start, end, at)
         if before is not None and not before.has_ended:
             before.following = lane
@@ -624,6 +627,7 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     """Makes the function that matches lines of a form with payloads of one table and shape."""
     head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
     match_opening, beginning, ending = form.match_opening, form.start, form.ending
+    match_key, key_start, key_size = form.match_key, form.key_start, len(form.key_start)
     match_first, take_texts = outline.match_quoted, outline.texts
     outlines = [] if form.value is None else form.value.outlines
     source, is_spaced = quote_json(outline.source), outline.source == SPACED_SOURCE
@@ -635,6 +639,11 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
         if opening is None:
             return None
         row = opening.end()
+        if match_key is not None:
+            behind = match_key(block, row + key_size) if block.startswith(key_start, row) else None
+            if behind is None:
+                return None
+            row = behind.end()
         if not block.startswith(beginning, row):
             return None
         row += start_size
@@ -719,13 +728,14 @@ def _match_value(form: ProbeForm, outline: Outline, shape: str, proof: bytes = U
 def _match_known_line(form: LineForm) -> MatchLine:
     """Makes the function that matches lines of a form, whatever their payloads are."""
     head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
-    match_opening, beginning, ending = form.match_opening, form.start, form.ending
+    match_opening, find_text, beginning, ending = form.match_opening, form.find_text, form.start, form.ending
 
     def match(block: bytes, start: int, end: int) -> Matched | None:
         opening = match_opening(block, start + head_size)
-        if opening is None or not block.startswith(beginning, opening.end()):
+        text = -1 if opening is None else find_text(block, opening.end())
+        if opening is None or text < 0 or not block.startswith(beginning, text):
             return None
-        rest = opening.end() + start_size
+        rest = text + start_size
         end -= ending_size
         if end < rest or not block.startswith(ending, end) or not is_json_text(block[rest:end]):
             return None

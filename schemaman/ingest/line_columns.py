@@ -53,7 +53,8 @@ def match_form_lines(form: LineForm, outline: Outline) -> MatchLines:
     """Makes the function that matches lines of a form with payloads of one table and shape."""
     match_values: MatchValues = match_quoted_of(form.start, outline)
     head, ending, match_opening = form.head, form.ending, form.match_opening
-    head_size, ending_size = len(head), len(ending)
+    key_start, match_key = form.key_start, form.match_key
+    head_size, key_size, ending_size = len(head), len(key_start), len(ending)
 
     def match(lines: BlockValues, offset: int, before: Texts | None) -> tuple[int, Texts]:
         block = lines.block
@@ -66,6 +67,14 @@ def match_form_lines(form: LineForm, outline: Outline) -> MatchLines:
         ends = [end - ending_size for end in lines.ends[:count]]
         count = count_true(list(map(block.startswith, repeat(ending), ends)))
         begins = list(map(_FIND_END, openings[:count]))
+        if match_key is not None:
+            count = count_true(list(map(block.startswith, repeat(key_start), begins)))
+            texts = map(add, begins[:count], repeat(key_size))
+            behind = list(map(match_key, repeat(block), texts))
+            if None in behind:
+                del behind[behind.index(None) :]
+            begins = list(map(_FIND_END, behind))
+            count = len(begins)
         return match_values(BlockValues(block, begins, ends[:count]), before)
 
     return match

@@ -7,7 +7,7 @@ and a value that begins with the bytes of the form. The parser reads every other
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Record
 from schemaman.ingest.probe import KnownForms, ProbeForm, Prober
-from schemaman.ingest.probe_patterns import BARE, NUMBER, QUOTED, Outline, Texts, quote_json
+from schemaman.ingest.probe_patterns import BARE, NUMBER, Outline, Texts, quote_json
 
 OFFSET = b'"offset":'
 QUOTED_SOURCE = quote_json(SOURCE)
@@ -39,14 +39,18 @@ class LineForm:
     """The form of lines with one topic and partition.
 
     `head` is the line up to its offset. `match_opening` matches from there to the payload's text, and has
-    the offset. The text begins with `start` and ends before `ending`. `proof` is that of the key. `value` is
-    the form of the payload; None if the form proves only that lines can be parsed.
+    the offset. If the key has a form, it matches to the key's text, which begins with `key_start`; then
+    `match_key` matches from there to the payload's text. That text begins with `start` and ends before
+    `ending`. `proof` is that of the key. `value` is the form of the payload; None if the form proves only
+    that lines can be parsed.
     """
 
     head: bytes
     topic: str
     partition: int
     match_opening: Callable[[bytes, int], re.Match[bytes] | None]
+    key_start: bytes
+    match_key: Callable[[bytes, int], re.Match[bytes] | None] | None
     start: bytes
     ending: bytes
     proof: bytes
@@ -57,10 +61,18 @@ class LineForm:
         opening = self.match_opening(line, len(self.head))
         if opening is None:
             return None
-        at = opening.end()
-        if not line.startswith(self.start, at) or not line.endswith(self.ending):
+        at = self.find_text(line, opening.end())
+        if at < 0 or not line.startswith(self.start, at) or not line.endswith(self.ending):
             return None
         return int(opening[1]), at + len(self.start)
+
+    def find_text(self, data: bytes, at: int) -> int:
+        """Finds the payload's text behind the end of the opening; -1 if the key is of another form."""
+        if self.match_key is None:
+            return at
+        known = data.startswith(self.key_start, at)
+        behind = self.match_key(data, at + len(self.key_start)) if known else None
+        return -1 if behind is None else behind.end()
 
     def match_outline(self, line: bytes, start: int) -> tuple[Outline, str, Texts] | None:
         """Matches the payload behind its known beginning: outline, shape, texts of the position; or None."""
@@ -121,6 +133,7 @@ class LineForms:
 
     prober: Prober
     _forms: dict[bytes, list[LineForm]] = field(default_factory=dict)
+    _topics: dict[str, LineForm] = field(default_factory=dict)
     _parsed: dict[bytes, int] = field(default_factory=dict)
     _last: list[LineForm] = field(default_factory=list)
 
@@ -144,6 +157,7 @@ class LineForms:
         if len(self._parsed) > _KEPT_HEADS:
             self._parsed.clear()
             self._forms.clear()
+            self._topics.clear()
             self._last = []
         parsed = self._parsed[head] = self._parsed.get(head, 0) + 1
         known = self.prober.find_forms(record)
@@ -155,9 +169,12 @@ class LineForms:
             and not (is_known and self._is_first(line, forms, parsed))
         ):
             return
-        form = derive_form(forms, line, record, known) or learn_form(line, record, known)
+        other = None if forms else _move_form(self._topics.get(record.topic), head, record.partition)
+        like = forms if other is None else [other]
+        form = derive_form(like, line, record, known) or learn_form(line, record, known)
         if form is not None and form.head == head:
             self._forms[head] = [form, *forms][:_KEPT_FORMS]
+            self._topics[record.topic] = form
             self._last = []
 
     def _is_first(self, line: bytes, forms: list[LineForm], parsed: int) -> bool:
@@ -169,17 +186,26 @@ def _cut_head(line: bytes) -> bytes:
     return line[: line.find(OFFSET) + len(OFFSET)]
 
 
+def _move_form(form: LineForm | None, head: bytes, partition: int) -> LineForm | None:
+    """Moves a form to another partition of its topic; None if the head differs in more than its number."""
+    if form is None:
+        return None
+    before, after = (b'"partition":%d' % number for number in (form.partition, partition))
+    is_moved = form.head.count(before) == 1 and form.head.replace(before, after) == head
+    return replace(form, head=head, partition=partition) if is_moved else None
+
+
 def derive_form(
     forms: Sequence[LineForm], line: bytes, record: Record, known: KnownForms | None
 ) -> LineForm | None:
-    """Derives the form of a line from one of the same beginning that has another schema of values, or None.
+    """Derives the form of a line from one of the same topic that has another schema of values, or None.
 
     Such a form proves all but the value. To learn a form costs as much as to parse some lines.
     """
     if known is None:
         return None
     value, _, proof = known
-    start = quote_json(value.prefix)
+    start = value.quote_prefix()
     for form in forms:
         if form.value is not None and form.proof == proof:
             derived = replace(form, start=start, value=value)
@@ -212,7 +238,7 @@ def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineFor
         start = line[begin + 1 : begin + 1 if cut < 0 else cut + len(_QUOTED_PAYLOAD)]
     else:
         value, key, proof = known
-        start = quote_json(value.prefix)
+        start = value.quote_prefix()
     text = line[begin + 1 : end - 1]
     if line[begin : begin + 1] != b'"' or not text.startswith(start) or not is_string_content(start):
         return None
@@ -220,12 +246,23 @@ def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineFor
     if ending[1:].strip() != b"}":
         return None
     offset_begin = fields["offset"].span[0]
-    pattern = b"".join(_build_patterns(line, fields, names[place:], key, begin))
+    before, key_start, behind = _build_patterns(line, fields, names[place:], key)
     head_end = line.find(OFFSET) + len(OFFSET)
     gap = line[head_end:offset_begin]
-    opening = re.compile(re.escape(gap) + pattern)
+    # topics share these patterns: `re` keeps them compiled
+    match_opening = re.compile(re.escape(gap) + before).match
+    match_key = re.compile(behind).match if behind else None
     form = LineForm(
-        line[:head_end], record.topic, record.partition, opening.match, start, ending, proof, value
+        line[:head_end],
+        record.topic,
+        record.partition,
+        match_opening,
+        key_start,
+        match_key,
+        start,
+        ending,
+        proof,
+        value,
     )
     found = form.find_offset(line)
     return form if found is not None and found[0] == record.offset else None
@@ -266,36 +303,39 @@ def _read_fields(line: bytes) -> Mapping[str, _LineField] | None:
 
 
 def _build_patterns(
-    line: bytes, fields: Mapping[str, _LineField], names: list[str], key: ProbeForm | None, end: int
-) -> Iterator[bytes]:
-    """Builds the patterns of the fields from the offset up to the text of the payload."""
+    line: bytes, fields: Mapping[str, _LineField], names: list[str], key: ProbeForm | None
+) -> tuple[bytes, bytes, bytes]:
+    """Builds the pattern of the fields from the offset up to the text of the payload.
+
+    If the key has a form, the pattern ends with the quotation mark of its text. Then the known beginning of
+    that text and the pattern behind it follow; both are empty for others.
+    """
+    parts: list[bytes] = []
+    before, key_start = b"", b""
     at = fields["offset"].span[0]
     for name in names:
         entry = fields[name]
-        yield re.escape(line[at : entry.span[0]])
+        parts.append(re.escape(line[at : entry.span[0]]))
         at = entry.span[1]
         if name == "payload":
-            yield b'"'
-            return
+            break
         text = line[slice(*entry.span)]
         if name == "offset":
-            yield _PLACE_NUMBER
-        elif name == "key":
-            yield _build_key_pattern(text, key)
+            parts.append(_PLACE_NUMBER)
+        elif name == "key" and text[:1] == b'"':
+            if key is None or key.behind_quoted is None:
+                parts.append(b'"' + _TEXT + b'"')
+                continue
+            before, key_start = b"".join((*parts, b'"')), key.quote_prefix()
+            parts = [key.behind_quoted.pattern.removesuffix(rb"\Z"), b'"']
         elif name == "headers":
-            yield _build_headers_pattern(line, entry)
-        elif text[:1] in b"-0123456789" and not set(text) & set(b".eE"):
-            yield NUMBER
+            parts.append(_build_headers_pattern(line, entry))
+        elif name != "key" and text[:1] in b"-0123456789" and not set(text) & set(b".eE"):
+            parts.append(NUMBER)
         else:
-            yield re.escape(text)
-
-
-def _build_key_pattern(text: bytes, key: ProbeForm | None) -> bytes:
-    if text[:1] != b'"':
-        return re.escape(text)
-    if key is None or key.behind_quoted is None:
-        return b'"' + _TEXT + b'"'
-    return b'"' + QUOTED.match_literally(key.prefix) + key.behind_quoted.pattern.removesuffix(rb"\Z") + b'"'
+            parts.append(re.escape(text))
+    behind = b"".join((*parts, b'"'))
+    return (before, key_start, behind) if key_start else (behind, b"", b"")
 
 
 def _build_headers_pattern(line: bytes, entry: _LineField) -> bytes:

@@ -68,6 +68,7 @@ from schemaman.ingest.probe_patterns import (
     Texts,
     learn_outline,
     learn_payload_pattern,
+    quote_json,
 )
 
 _KEPT_FORMS = 64
@@ -110,6 +111,7 @@ class ProbeForm:
         "outlines",
         "prefix",
         "proof",
+        "quoted",
         "size",
     )
 
@@ -123,6 +125,13 @@ class ProbeForm:
         self.outlines: list[Outline] = []
         self.behind: re.Pattern[bytes] | None = None
         self.behind_quoted: re.Pattern[bytes] | None = None
+        self.quoted: bytes | None = None
+
+    def quote_prefix(self) -> bytes:
+        """Quotes the prefix as the content of a JSON string; all lines that begin with it share the bytes."""
+        if self.quoted is None:
+            self.quoted = quote_json(self.prefix)
+        return self.quoted
 
 
 KnownForms = tuple[ProbeForm, ProbeForm | None, bytes]
@@ -372,24 +381,24 @@ class Prober:
         form.looks += 1
         known = next((o for o in form.outlines if o.match(tail, 0)), None)
         if known is None:
-            known = _copy_outline(forms, tail, facts.table)
-            if known is not None:
-                form.outlines.insert(0, known)
-                del form.outlines[_KEPT_OUTLINES:]
-        if known is None:
-            if form.looks % _PROBES_BEFORE_TRY:
-                return probe
-            order = self._reading.order_of(facts.connector)
-            known = learn_outline(tail, facts.table, order, self._patterns)
+            known = _copy_outline(forms, tail, facts.table) or self._learn_outline(form, tail, facts)
             if known is None:
                 return probe
-            if known.layout is not None:
-                known.layout = self._layouts.setdefault(known.layout, known.layout)
             form.outlines.insert(0, known)
             del form.outlines[_KEPT_OUTLINES:]
         known.shapes[key] = probe.shape
         match = known.match(tail, 0)
         return probe if match is None else replace(probe, layout=known.layout, texts=known.texts(match))
+
+    def _learn_outline(self, form: ProbeForm, tail: bytes, facts: RecordFacts) -> Outline | None:
+        """Learns the outline of a tail, which other tables may have, too."""
+        order = self._reading.order_of(facts.connector)
+        known = self._patterns.find_outline(tail, facts.table, order)
+        if known is None and form.looks % _PROBES_BEFORE_TRY == 0:
+            known = learn_outline(tail, facts.table, order, self._patterns)
+        if known is not None and known.layout is not None:
+            known.layout = self._layouts.setdefault(known.layout, known.layout)
+        return known
 
     def _wrapped(self, record: Record, event: CloudEvent, key: bytes) -> Probe:
         """Probes a change event that is wrapped in a CloudEvent."""

@@ -7,9 +7,10 @@ texts the outline captures. The parser reads every other tail.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from operator import methodcaller
 
@@ -40,6 +41,7 @@ _DIGIT = re.compile(rb"[0-9]")
 _QUOTED_BYTE = re.compile(rb'\\(["\\])')
 _QUOTED_BYTES = b'"\\'
 _KEPT_PATTERNS = 1024
+_KEPT_KINDS = 16
 _REQUESTS_BEFORE_PATTERN = 4
 """Requests for a pattern before it is compiled, which costs as much as a hundred of them."""
 
@@ -144,6 +146,22 @@ class TailPatterns:
 
     _compiled: dict[bytes, re.Pattern[bytes]] = field(default_factory=dict)
     _asked: Counter[bytes] = field(default_factory=Counter)
+    _kinds: list[_TailKind] = field(default_factory=list)
+
+    def find_outline(self, tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
+        """Finds the outline of a parsed tail of which another table has the kind, too; None without one."""
+        for place, kind in enumerate(self._kinds):
+            outline = kind.find_outline(tail, table, order)
+            if outline is not None:
+                if place:
+                    self.keep_kind(self._kinds.pop(place))
+                return outline
+        return None
+
+    def keep_kind(self, kind: _TailKind) -> None:
+        """Keeps a kind of tails, the most recent one first."""
+        self._kinds.insert(0, kind)
+        del self._kinds[_KEPT_KINDS:]
 
     def find(self, pattern: bytes) -> re.Pattern[bytes] | None:
         """Finds a pattern that is compiled, or is asked for often enough to be; None for another one.
@@ -182,28 +200,60 @@ def learn_outline(
     bare = _build_tail_pattern(tail, order, BARE)
     if patterns is not None and patterns.find(bare.text) is None:
         return None
-    match = _match_named(known.compile(bare.text), bare)
-    if not match(tail, 0):
-        return None
-
-    def match_quoted(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
-        # only lines of JSON need this pattern, and to compile it costs as much as to parse ten records
-        quoted = _build_tail_pattern(tail, order, QUOTED)
-        outline.match_quoted = _match_named(known.compile(quoted.text), quoted)
-        return outline.match_quoted(data, start, end)
-
-    def learn_columns(spelling: Spelling) -> TailColumns:
-        # bytes are found ten times faster than a pattern matches them
-        built = _build_tail_pattern(tail, order, spelling)
-        skipped = b"(?s:.{%d})" % len(built.opening)
-        pattern = known.compile(skipped + built.text[len(re.escape(built.opening)) :])
-        groups = tuple(built.groups) if built.first < 2 else None
-        return TailColumns(built.opening, pattern.match, *_take_names(built), order, groups, spelling)
-
-    texts = _build_extractor(bare.groups, bare.first)
-    source = SPACED_SOURCE if tail.startswith(SPACED_SOURCE) else SOURCE
-    outline = Outline(match, match_quoted, learn_columns, table, texts, bare.layout, source)
+    kind = _TailKind(tail, order, known, bare, known.compile(bare.text))
+    outline = kind.find_outline(tail, table, order)
+    if outline is not None:
+        known.keep_kind(kind)
     return outline
+
+
+@dataclass(eq=False, slots=True)
+class _TailKind:
+    """The tails that one pattern matches: those of the tables that have a connector and a form in common.
+
+    The pattern was built from `tail`, and `pattern` is compiled. `quoted` is that of tails in JSON strings,
+    which is built when lines of JSON need it.
+    """
+
+    tail: bytes
+    order: Order
+    patterns: TailPatterns
+    bare: _TailPattern
+    pattern: re.Pattern[bytes]
+    quoted: _TailPattern | None = None
+
+    def find_outline(self, tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
+        """Finds the outline of the tails of a table, one of which is given; None for one of another kind."""
+        found = self.pattern.match(tail) if order == self.order else None
+        if found is None:
+            return None
+        names = tuple(found[group] for group, _ in self.bare.names)
+        bare = self.bare.name_table(names)
+
+        def match_quoted(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
+            # only lines of JSON need this pattern, and to compile it costs as much as to parse ten records
+            quoted = self._build_quoted().name_table(tuple(map(quote_json, names)))
+            outline.match_quoted = _match_named(self.patterns.compile(quoted.text), quoted)
+            return outline.match_quoted(data, start, end)
+
+        def learn_columns(spelling: Spelling) -> TailColumns:
+            # bytes are found ten times faster than a pattern matches them
+            built = self.bare if spelling is BARE else self._build_quoted()
+            built = built.name_table(tuple(map(spelling.quote, names)))
+            skipped = b"(?s:.{%d})" % len(built.opening)
+            pattern = self.patterns.compile(skipped + built.text[len(re.escape(built.opening)) :])
+            groups = tuple(built.groups) if built.first < 2 else None
+            return TailColumns(built.opening, pattern.match, *_take_names(built), order, groups, spelling)
+
+        match, texts = _match_named(self.pattern, bare), _build_extractor(bare.groups, bare.first)
+        source = SPACED_SOURCE if tail.startswith(SPACED_SOURCE) else SOURCE
+        outline = Outline(match, match_quoted, learn_columns, table, texts, bare.layout, source)
+        return outline
+
+    def _build_quoted(self) -> _TailPattern:
+        if self.quoted is None:
+            self.quoted = _build_tail_pattern(self.tail, self.order, QUOTED)
+        return self.quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +271,11 @@ class _TailPattern:
     names: tuple[tuple[int, bytes], ...]
     opening: bytes
 
+    def name_table(self, names: Sequence[bytes]) -> _TailPattern:
+        """Replaces the names that are captured by those of another table."""
+        groups = (group for group, _ in self.names)
+        return replace(self, names=tuple(zip(groups, names, strict=True)))
+
 
 def _match_named(pattern: re.Pattern[bytes], tail: _TailPattern) -> Callable[..., re.Match[bytes] | None]:
     """Makes a function that matches a pattern, and requires the names that it captures."""
@@ -229,8 +284,8 @@ def _match_named(pattern: re.Pattern[bytes], tail: _TailPattern) -> Callable[...
     if take is None:
         return match
 
-    def match_names(data: bytes, *span: int) -> re.Match[bytes] | None:
-        found = match(data, *span)
+    def match_names(data: bytes, start: int, end: int = sys.maxsize) -> re.Match[bytes] | None:
+        found = match(data, start, end)
         return found if found is not None and take(found) == wanted else None
 
     return match_names

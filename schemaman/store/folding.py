@@ -35,14 +35,16 @@ def fold_with_checkpoint(
     observations: Sequence[Observation], table: TableId, verdicts: Verdicts
 ) -> tuple[TableHistory | None, FoldCheckpoint | None]:
     """Fold as `fold`, and find the checkpoint from which a long history can go on."""
-    module = import_module("schemaman.history.fold.continuation")
-    trace = module.trace_fold(observations, table, CONNECTORS.get, verdicts)
+    trace = import_module("schemaman.history.fold.fold").trace_fold(
+        observations, table, CONNECTORS.get, verdicts
+    )
     history: TableHistory | None = None if trace is None else trace.history
     if history is None or verdicts:
         return history, None
     checkpoint: FoldCheckpoint | None = None
     if len(history.versions) >= FIRST_CHECKPOINT:
-        checkpoint = module.find_checkpoint(history, observations, trace, CONNECTORS.get)
+        long = import_module("schemaman.history.fold.continuation")
+        checkpoint = long.find_checkpoint(history, observations, trace, CONNECTORS.get)
     if checkpoint is None and len(observations) >= FIRST_JOINED:
         joined = import_module("schemaman.history.fold.joined_runs")
         checkpoint = joined.join_observations(history, observations, CONNECTORS.get)

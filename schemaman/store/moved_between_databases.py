@@ -10,12 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from schemaman.debezium.ddl.event_facts import read_ddl
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.model.schema import TableId, TableSchema
+from schemaman.plugins import defer
 from schemaman.store.dropped_databases import KnownTables
 from schemaman.store.log import Entry, ObservationEntry
+
+if TYPE_CHECKING:  # only a rename has a statement to read
+    from schemaman.debezium.ddl.event_facts import read_ddl
+else:
+    read_ddl = defer("schemaman.debezium.ddl.event_facts:read_ddl")
 
 
 def find_moved_databases(entries: Sequence[Entry], store: KnownTables) -> tuple[Entry, ...]:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from schemaman.debezium.ddl.event_facts import read_ddl
-from schemaman.debezium.observation import Note, Observation
-from schemaman.debezium.schema_change import DDL_WITHOUT_STRUCTURE
+from schemaman.debezium.observation import DDL_WITHOUT_STRUCTURE, Note, Observation
 from schemaman.model.schema import TableId
+from schemaman.plugins import defer
 from schemaman.store.log import Entry, NoteEntry, ObservationEntry
+
+if TYPE_CHECKING:  # only a rename has a statement to read
+    from schemaman.debezium.ddl.event_facts import read_ddl
+else:
+    read_ddl = defer("schemaman.debezium.ddl.event_facts:read_ddl")
 
 LoadObservations = Callable[[TableId], Iterable[Observation]]
 ListNotes = Callable[[TableId], Iterable[Note]]

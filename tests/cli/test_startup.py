@@ -58,8 +58,10 @@ RECORDING = ROOT / "fixtures" / "captures" / "postgres" / "shop-crash"
 NOT_READ = (
     "schemaman.api.checking", "schemaman.api.client_options", "schemaman.api.planning",
     "schemaman.compat.judge", "schemaman.compat.impact", "schemaman.compat.consumers",
-    "schemaman.debezium.ddl.migrations", "schemaman.digests", "schemaman.history.decisions",
-    "schemaman.history.references", "schemaman.io.file_parts", "schemaman.io.kafka",
+    "schemaman.debezium.ddl.event_facts", "schemaman.debezium.ddl.migrations",
+    "schemaman.debezium.foreign_formats", "schemaman.debezium.schema_change", "schemaman.digests",
+    "schemaman.history.decisions", "schemaman.history.fold.continuation", "schemaman.history.references",
+    "schemaman.io.file_parts", "schemaman.io.kafka",
     "schemaman.io.http_client", "schemaman.languages", "schemaman.migration", "schemaman.model.diff",
     "schemaman.resolve", "schemaman.store.sql.postgresql", "schemaman.store.subjects", "schemaman.subjects",
     "fastavro", "sqlglot", "jinja2", "multiprocessing", "tomllib", "httpx2", "confluent_kafka",

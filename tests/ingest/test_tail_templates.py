@@ -11,7 +11,7 @@ import pytest
 from schemaman.debezium.connector import find_connector
 from schemaman.ingest.column_matching import match_columns_of
 from schemaman.ingest.probe import ProbeForm
-from schemaman.ingest.probe_patterns import BARE, QUOTED, Spelling, Texts, learn_outline
+from schemaman.ingest.probe_patterns import BARE, QUOTED, Spelling, TailPatterns, Texts, learn_outline
 from schemaman.ingest.tail_templates import TailTemplate, learn_template
 from schemaman.ingest.value_columns import WholeValues
 from tests.support.checkout import PROOF
@@ -144,3 +144,36 @@ def test_a_tail_that_holds_another_source_block_has_no_template() -> None:
     tail = b'"source":{"version":"1","lsn":100},"transaction":{"source": {"id":1}},"op":"c","ts_ms":70}}'
     template, match = learn_both("postgresql", tail)
     assert (template, match(tail)) == (None, b"100")
+
+
+@pytest.mark.parametrize("spelling", [BARE, QUOTED], ids=["bare", "quoted"])
+def test_tables_of_one_kind_share_a_pattern_and_no_outline(spelling: Spelling) -> None:
+    order = find_connector("postgresql").order
+    one, other, quoted, elsewhere = (
+        b'"source":{"version":"1","name":"s","db":"d","lsn":100,"table":%s},"op":"c","ts_ms":70}}' % name
+        for name in (b'"a"', b'"b"', b'"b\\""', b'"b"')
+    )
+    elsewhere = elsewhere.replace(b'"name":"s"', b'"name":"z"')
+    patterns = TailPatterns()
+    assert patterns.find_outline(other, ("s", "d", "", "b"), order) is None
+    first = next(filter(None, (learn_outline(one, ("s", "d", "", "a"), order, patterns) for _ in range(9))))
+    found = patterns.find_outline(other, ("s", "d", "", "b"), order)
+    assert found is not None
+    assert (found.table, found.layout, first.table) == (
+        ("s", "d", "", "b"),
+        first.layout,
+        ("s", "d", "", "a"),
+    )
+    for tail, is_first, is_found in ((one, 1, 0), (other, 0, 1), (elsewhere, 0, 0), (quoted, 0, 0)):
+        written = spelling.quote(tail)
+        for outline, is_match in ((first, is_first), (found, is_found)):
+            match = outline.match_quoted if spelling is QUOTED else outline.match
+            columns = outline.learn_columns(spelling)
+            assert (match(written, 0, len(written)) is not None) == bool(is_match), tail
+            in_column = columns.match(written) if written.startswith(columns.opening) else None
+            assert columns.take_names is not None
+            assert (in_column is not None and columns.take_names(in_column) == columns.names) == bool(
+                is_match
+            )
+    assert patterns.find_outline(elsewhere, ("z", "d", "", "b"), order) is None
+    assert patterns.find_outline(quoted, ("s", "d", "", 'b"'), order) is None
