@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from schemaman.debezium.records import Order, Position, PositionKind, Rank
+from schemaman.debezium.records import Order, Position, PositionKind
 from schemaman.model.name_adjustment import Release
 from schemaman.model.types import Type
 from schemaman.plugins import Plugins
@@ -154,10 +154,13 @@ class Connector(Protocol):
             ValueError: the block has an impossible position.
         """
 
-    def read_committed_rank(self, source: Mapping[str, object]) -> tuple[PositionKind, Rank] | None:
-        """Read kind and rank of a position that has a commit, faster than `position` does.
+    def read_committed_ranks(
+        self, sources: Mapping[str, Sequence[object]]
+    ) -> tuple[PositionKind, Sequence[tuple[int, int]]] | None:
+        """Read kind and ranks of positions that have a commit, faster than `position` does.
 
-        None if the block is not of the usual form: `position` reads it then.
+        `sources` are the fields of source blocks, column by column. None if one of the blocks is not of the
+        usual form: `position` reads them then.
         """
         return None
 

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from operator import le
+from typing import Any
 
 from schemaman.model.types import Binary, Date, Integer, String
 from schemaman.sink.plain_events import PlainRows
 from schemaman.sink.row_change import Op, RowChange
 from schemaman.sink.row_mapping import RowMap, find_lake_columns
 from schemaman.sink.upsert import LakeChange
-from schemaman.sink.values.to_lake import make_cached_fitter
+from schemaman.sink.values.to_lake import fit_column
 from schemaman.sink.values.values import UnfitValue
 
-Key = tuple[object, ...]
+Key = object
+"""The value of a key of one column, or the tuple of those of several: a tuple for each row costs more."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FAULTS = (UnfitValue, ArithmeticError, AttributeError, TypeError, ValueError)
 
@@ -43,7 +46,7 @@ class PlainMapping:
         rows = self.rows
         names = self.always if rows.ops[index] == "d" else self.columns
         values = {name: self.columns[name][index] for name in names}
-        return LakeChange(rows.ops[index], rows.orders[index], rows.records[index], values)
+        return LakeChange(rows.ops[index], rows.orders[index], rows.find_record(index), values)
 
     def list_kept(self, op: Op) -> frozenset[str]:
         """List the columns that keep the values of the table where a change is the only one of its row."""
@@ -72,8 +75,20 @@ def map_plain_rows(rows: PlainRows, to: RowMap, truncated_at: str) -> PlainMappi
     metadata = _fill_metadata(rows, to)
     always = frozenset((*to.key, *metadata))
     others = frozenset(c.name for c in to.columns) - columns.keys() - metadata.keys()
-    whole = list(zip(*(columns[name] for name in to.key), strict=True))
+    parts = [columns[name] for name in to.key]
+    whole = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
     return PlainMapping(rows, {**columns, **metadata}, whole, always, others)
+
+
+def make_key(values: Mapping[str, object], to: RowMap) -> Key:
+    """Make the key of a row of values."""
+    parts = tuple(values[name] for name in to.key)
+    return parts[0] if len(parts) == 1 else parts
+
+
+def split_key(key: Any, to: RowMap) -> Mapping[str, object]:
+    """Split a key of `make_key` into the values of its columns."""
+    return dict(zip(to.key, (key,) if len(to.key) == 1 else key, strict=True))
 
 
 def _is_mapped_plainly(sample: RowChange, to: RowMap) -> bool:
@@ -106,9 +121,8 @@ def _map_column(
     )
     if is_special:
         return False
-    fit = make_cached_fitter(column.type, lake_type)
     try:
-        columns[lake_name] = [None if value is None else fit(value) for value in values]
+        columns[lake_name] = fit_column(values, column.type, lake_type)
     except _FAULTS:
         return False
     return True
@@ -132,7 +146,7 @@ def _fill_metadata(rows: PlainRows, to: RowMap) -> dict[str, Sequence[object]]:
     """The values of the table's metadata columns."""
     if not to.metadata_columns:
         return {}
-    topics, partitions, offsets = zip(*rows.records, strict=True)
+    topics, partitions, offsets = rows.places
     values: dict[str, Sequence[object]] = {
         "op": rows.ops,
         "ts": [None if ms is None else _EPOCH + timedelta(milliseconds=ms) for ms in rows.times],

@@ -8,17 +8,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from schemaman.debezium.records import Record
 from schemaman.sink.plain_events import PlainEvents, PlainForm, PlainRows, PlainRun
-from schemaman.sink.reader import RowReader, read_table_names
+from schemaman.sink.reader import RowReader
+from schemaman.sink.record_columns import RecordColumns
 from schemaman.sink.row_change import RowChange, RowOutcome
 
 READ_IN_FULL = 64
 """Changes in a topic that are read in full before a form is learned from one: so many repay its making."""
 
-_CHUNK = 4_096
+_CHUNK = 512
+"""What is made of so few records stays in the caches of a processor while it is read."""
+
 _MAX_FORMS = 8
 """The number of forms that are kept for a topic; the oldest one is dropped."""
 
@@ -61,14 +63,16 @@ class PlainReader:
         """The plain changes that were read so far, by table and structure."""
         return tuple(rows for rows in self._tables if rows.orders)
 
-    def read_all(self, records: Iterable[Record]) -> Iterator[RowOutcome | PlainRun]:
+    def read_all(self, parts: Iterable[RecordColumns]) -> Iterator[RowOutcome | PlainRun]:
         """Read the outcomes of records, in order; plain changes come in runs."""
-        remaining, size = iter(records), min(self._in_full + 1, self._chunk)
-        while chunk := list(islice(remaining, size)):
-            yield from self._read_chunk(chunk)
-            size = min(2 * size, self._chunk)
+        size = min(self._in_full + 1, self._chunk)
+        for part in parts:
+            start = 0
+            while start < len(part):
+                yield from self._read_chunk(part.slice(start, start + size))
+                start, size = start + size, min(2 * size, self._chunk)
 
-    def _read_chunk(self, chunk: Sequence[Record]) -> Iterator[RowOutcome | PlainRun]:
+    def _read_chunk(self, chunk: RecordColumns) -> Iterator[RowOutcome | PlainRun]:
         found = self._find_events(chunk)
         index = end = 0
         while index < len(chunk):
@@ -81,36 +85,32 @@ class PlainReader:
                     index += len(run.changes)
                 if index == end:
                     continue
-            outcome = self._read(chunk[index])
+            record = chunk.make_record(index)
+            outcome = self._read(record)
             if events is None and isinstance(outcome, RowChange):
-                self._learn_form(chunk[index], outcome)
+                self._learn_form(record, outcome)
             yield outcome
             index += 1
 
-    def _order_run(self, chunk: Sequence[Record], events: PlainEvents, run: range) -> PlainRun:
+    def _order_run(self, chunk: RecordColumns, events: PlainEvents, run: range) -> PlainRun:
         """The first changes of a run of plain events of one form and partition, in an order beyond doubt."""
         form, first = events.form, bisect_left(events.indices, run.start)
-        rows, records = form.rows, chunk[run.start : run.stop]
-        sources = events.sources[first : first + len(run)]
+        rows, records = form.rows, chunk.slice(run.start, run.stop)
+        sources = events.slice_sources(first, len(run))
         orders = self._reader.order_plain_events(rows.sample.table, form.connector, records, sources)
         start, size = len(rows.orders), len(orders)
         if orders:
-            taken = [(record.topic, record.partition, record.offset) for record in records[:size]]
-            rows.add_events(events, first, taken, orders)
-            self._reader.remember_last(records[size - 1], is_delete=rows.ops[-1] == "d")
+            rows.add_events(events, first, records, orders)
+            self._reader.remember_last(records, size - 1, is_delete=rows.ops[-1] == "d")
         return PlainRun(rows, range(start, start + size))
 
-    def _find_events(self, chunk: Sequence[Record]) -> list[PlainEvents | None]:
+    def _find_events(self, chunk: RecordColumns) -> list[PlainEvents | None]:
         """Find the plain events of a chunk; each record has those to which it belongs."""
         found: list[PlainEvents | None] = [None] * len(chunk)
-        by_topic: dict[str, list[int]] = {}
-        for index, record in enumerate(chunk):
-            by_topic.setdefault(record.topic, []).append(index)
-        for topic, remaining in by_topic.items():
+        for topic, remaining in chunk.index_topics().items():
             known = self._topics.get(topic)
             for form in () if known is None else known.forms:
-                begun = [index for index in remaining if form.begins(chunk[index])]
-                events = form.read_events(chunk, begun, read_table_names)
+                events = form.read_events(chunk, remaining)
                 for index in events.indices:
                     found[index] = events
                 remaining = [index for index in remaining if found[index] is None]
@@ -129,10 +129,10 @@ class PlainReader:
             self._tables.append(form.rows)
 
 
-def _find_run_end(chunk: Sequence[Record], found: Sequence[PlainEvents | None], start: int) -> int:
+def _find_run_end(chunk: RecordColumns, found: Sequence[PlainEvents | None], start: int) -> int:
     """The end of the plain events of one form and partition that begin at an index."""
-    events, partition = found[start], chunk[start].partition
+    events, partitions = found[start], chunk.partitions
     for index in range(start + 1, len(chunk)):
-        if found[index] is not events or chunk[index].partition != partition:
+        if found[index] is not events or partitions[index] != partitions[start]:
             return index
     return len(chunk)

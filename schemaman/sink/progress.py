@@ -29,6 +29,7 @@ from schemaman.sink.row_order import (
     UNPOSITIONED,
     format_order,
     format_order_at,
+    format_orders_at,
     format_position,
     parse_offset,
     parse_order,
@@ -141,10 +142,7 @@ class ReadProgress:
         while start < len(offsets) and reached:
             # up to the next record whose order is known already
             end = len(offsets) if index == len(known) else bisect_right(offsets, known[index])
-            orders = [
-                format_order_at(position or "", STREAM, partition[2], offset)
-                for position, offset in zip(positions[start:end], offsets[start:end], strict=True)
-            ]
+            orders = format_orders_at(positions[start:end], STREAM, partition[2], offsets[start:end])
             last = parse_order(reached)[0]
             size = _count_rising([last, *positions[start:end]], [reached, *orders])
             found += orders[:size]

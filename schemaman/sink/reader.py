@@ -7,10 +7,10 @@ row.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from schemaman.debezium.connector import find_connector
+from schemaman.debezium.connector import Connector, find_connector
 from schemaman.debezium.converters.connect import Node, read_fields
 from schemaman.debezium.ddl.online import find_ghost_original
 from schemaman.debezium.decode import classify_record, classify_without_value
@@ -41,8 +41,9 @@ from schemaman.sink.flattened import FlattenedRow, is_flattened_delete, read_fla
 from schemaman.sink.payloads import BodyReader, BodySchema
 from schemaman.sink.plain_events import PlainForm, make_plain_form
 from schemaman.sink.progress import GreatestOrders, OrderAmbiguity, ReadOrders, ReadProgress, lacks_commit
+from schemaman.sink.record_columns import RecordColumns
 from schemaman.sink.row_change import Op, RecordOffset, Row, RowChange, RowOutcome
-from schemaman.sink.row_order import POSITION_LIMIT, format_rank
+from schemaman.sink.row_order import POSITION_LIMIT, format_rank, format_ranks
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.row_decoder import DecodedRow, Decoder, UnreadableCell
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -127,7 +128,7 @@ class RowReader:
         key_decoder = None if made is None else key_form.decoders.get((made, ()))
         if made is None or key_decoder is None:
             return None
-        names = read_table_names(payload["source"])
+        names = {name: value for name, value in payload["source"].items() if name in _NAMES}
         bodies = (form, key_form)
         return make_plain_form((payload, key), bodies, names, made, cast(KeyDecoder, key_decoder), change)
 
@@ -135,21 +136,22 @@ class RowReader:
         self,
         table: TableId,
         connector: object,
-        records: Sequence[Record],
-        sources: Sequence[Mapping[str, Any]],
+        records: RecordColumns,
+        sources: Mapping[str, Sequence[object]],
     ) -> list[str]:
         """Find the orders of the first of some plain events that follow each other in a partition.
 
-        `connector` is the name in all their source blocks. The orders are beyond doubt. Nothing is remembered
-        of the other events, and `read` has to read the next one.
+        `connector` is the name in all their source blocks, which `sources` has column by column. The orders
+        are beyond doubt. Nothing is remembered of the other events, and `read` has to read the next one.
         """
-        positions = list(map(_make_position_formatter(connector), sources))
-        offsets = [record.offset for record in records]
-        return self._progress.order_run((table, records[0].topic, records[0].partition), offsets, positions)
+        positions = _format_positions(connector, sources)
+        partition = table, records.topics[0], records.partitions[0]
+        return self._progress.order_run(partition, records.offsets, positions)
 
-    def remember_last(self, record: Record, *, is_delete: bool) -> None:
+    def remember_last(self, records: RecordColumns, index: int, *, is_delete: bool) -> None:
         """Remember the last record of a partition, which another reader has read."""
-        self._last[record.topic, record.partition] = (record.offset, record.key if is_delete else None)
+        last = records.offsets[index], records.keys[index] if is_delete else None
+        self._last[records.topics[index], records.partitions[index]] = last
 
     def _read_or_reject(self, record: Record) -> RowOutcome:
         try:
@@ -366,7 +368,7 @@ class RowReader:
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
         """Find the table of an event; None for the working copy of a migration tool."""
         source = payload["source"]
-        names_in_source = read_table_names(source)
+        names_in_source = _read_table_names(source)
         row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
         names = None if row is None else tuple(row)
         try:
@@ -460,7 +462,7 @@ _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection"
 _IMAGES = ("after", "before")
 
 
-def read_table_names(source: Mapping[str, Any]) -> tuple[object, ...]:
+def _read_table_names(source: Mapping[str, Any]) -> tuple[object, ...]:
     """Read the fields of a source block that name its table."""
     return tuple(map(source.get, _NAMES))
 
@@ -517,26 +519,25 @@ def _is_too_great(rank: Rank) -> bool:
     return any(isinstance(part, int) and part >= POSITION_LIMIT for part in rank)
 
 
-def _make_position_formatter(connector: object) -> Callable[[Mapping[str, Any]], str | None]:
-    """Make the function that formats the position of a streamed change; None without one or its commit."""
+def _format_positions(connector: object, sources: Mapping[str, Sequence[object]]) -> Sequence[str | None]:
+    """Format the positions of streamed changes; None for one without a position or its commit."""
     plugin = find_connector(connector)
-    read, read_rank = plugin.position, plugin.read_committed_rank
+    ranked = plugin.read_committed_ranks(sources)
+    if ranked is not None and max(map(max, ranked[1])) < POSITION_LIMIT:
+        return format_ranks(*ranked)
+    blocks = (dict(zip(sources, block, strict=True)) for block in zip(*sources.values(), strict=True))
+    return [_format_position(plugin, source) for source in blocks]
 
-    def format_source(source: Mapping[str, Any]) -> str | None:
-        ranked = read_rank(source)
-        if ranked is not None:
-            kind, rank = ranked
-        else:
-            try:
-                position = read(source)
-                kind, rank = position.kind, _rank_position(position)
-            except (ValueError, TypeError):
-                return None
-            if kind == "none" or lacks_commit(position, source):
-                return None
-        return None if _is_too_great(rank) else format_rank(kind, rank)
 
-    return format_source
+def _format_position(connector: Connector, source: Mapping[str, Any]) -> str | None:
+    try:
+        position = connector.position(source)
+        rank = _rank_position(position)
+    except (ValueError, TypeError):
+        return None
+    if position.kind == "none" or lacks_commit(position, source) or _is_too_great(rank):
+        return None
+    return format_rank(position.kind, rank)
 
 
 def _make_coordinates(

@@ -17,7 +17,7 @@ records, which is right for each row, as a row that one transaction writes is lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.records import Position, PositionKind, Rank
@@ -40,6 +40,16 @@ def format_order(position: Position, step: int, partition: int, offset: int) -> 
 def format_order_at(position_text: str, step: int, partition: int, offset: int) -> str:
     """Format the order of a change at a position as text; without a position, only offsets decide."""
     return f"{position_text}/{0 if position_text == NO_POSITION_TEXT else step}/{partition:06d}.{offset:020d}"
+
+
+def format_orders_at(
+    positions: Sequence[str | None], step: int, partition: int, offsets: Sequence[int]
+) -> list[str]:
+    """Format the orders of changes of a partition, each with a position, as `format_order_at` does."""
+    middle = f"/{step}/{partition:06d}."
+    return [
+        f"{position or ''}{middle}{offset:020d}" for position, offset in zip(positions, offsets, strict=True)
+    ]
 
 
 def parse_order(order: str) -> tuple[str, int]:
@@ -72,6 +82,15 @@ def format_rank(kind: PositionKind, rank: Rank) -> str:
             return f"{first:020d}.{second:020d}"
         case _:
             return "/".join(f"{part:010d}" if isinstance(part, int) else part for part in rank)
+
+
+def format_ranks(kind: PositionKind, ranks: Sequence[tuple[int, int]]) -> list[str]:
+    """Format ranks of two numbers as `format_rank` does."""
+    match kind:
+        case "lsn" | "scn" | "mongo":
+            return [f"{first:020d}.{second:020d}" for first, second in ranks]
+        case _:
+            return [format_rank(kind, rank) for rank in ranks]
 
 
 def read_stream_position(source: Mapping[str, object]) -> Position | None:

@@ -77,11 +77,15 @@ def explain_misfit(column: Column, value: object) -> str | None:
 
 def fits_all(column: Column, values: Sequence[object]) -> bool:
     """Whether a column can store all of some values exactly: one call for many values."""
+    return make_array(column, values) is not None
+
+
+def make_array(column: Column, values: Sequence[object]) -> arrow.Array | None:
+    """Make the array of a column; None if the column cannot store one of the values exactly."""
     try:
-        arrow.array(values, to_arrow_type(column.type))
+        return arrow.array(values, to_arrow_type(column.type))
     except (arrow.ArrowException, OverflowError, TypeError, ValueError):
-        return False
-    return True
+        return None
 
 
 def make_batch(values: Sequence[Mapping[str, object]], schema: arrow.Schema) -> arrow.RecordBatch:

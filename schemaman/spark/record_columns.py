@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as arrow
@@ -12,6 +12,7 @@ import pyarrow.compute as compute
 from schemaman.debezium.records import Record
 from schemaman.ingest.column_rows import build_column_rows
 from schemaman.ingest.line_batches import Row
+from schemaman.sink.record_columns import RecordColumns
 
 HEADERS = "array<struct<key: string, value: binary>>"
 RAW = (
@@ -25,6 +26,7 @@ PLACE = ("topic", "partition", "offset")
 """The columns that identify a record."""
 
 _ROWS = 1024
+_COLUMN_ROWS = 2048
 
 
 def sort_records(batch: arrow.Table) -> arrow.Table:
@@ -66,6 +68,18 @@ def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
     """Convert the rows of an Arrow batch of `RAW` to records."""
     *columns, headers = (batch.column(batch.schema.get_field_index(name)) for name in COLUMNS)
     return map(Record, *_list_columns(*columns), _read_headers(headers))
+
+
+def read_columns(records: arrow.Table) -> Iterator[RecordColumns]:
+    """Read the rows of an Arrow table of `RAW` column by column, some at a time."""
+    for start in range(0, records.num_rows, _COLUMN_ROWS):
+        for batch in records.slice(start, _COLUMN_ROWS).combine_chunks().to_batches():
+            columns = {name: batch.column(batch.schema.get_field_index(name)) for name in COLUMNS}
+            topics, partitions, offsets = (_list_column(columns[name]) for name in PLACE)
+            keys, values = _list_column(columns["key"]), _list_column(columns["value"])
+            headers = _read_headers(columns["headers"])
+            read_times = cache(partial(_read_milliseconds, columns["timestamp"]))
+            yield RecordColumns(topics, partitions, offsets, keys, values, headers, read_times)
 
 
 def _list_columns(*columns: arrow.Array) -> tuple[list[Any], ...]:

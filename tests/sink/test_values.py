@@ -49,7 +49,7 @@ from schemaman.sink.values.row_decoder import (
     make_decoder,
     make_lenient_decoder,
 )
-from schemaman.sink.values.to_lake import fit_value, make_fitter
+from schemaman.sink.values.to_lake import fit_column, fit_value, make_fitter
 from schemaman.sink.values.to_lake_options import choose_converter
 from schemaman.sink.values.unavailable import parse_placeholder
 from schemaman.sink.values.values import OutOfRange, UnfitColumn, UnfitValue, Value
@@ -535,3 +535,23 @@ def test_null_of_a_type_that_a_column_cannot_have_is_not_its_null(
         make_decoder(cells)({"a": None, "b": 1})
     partly = make_lenient_decoder(cells)({"a": None, "b": 1})
     assert (partly.row, partly.unread_reasons) == ({"b": 1}, {"a": "INT does not carry STRING"})
+
+
+PLAIN_TYPES = st.sampled_from(
+    [Integer(8), Integer(64), Floating(32), Floating(64), String(), String(2), Boolean(), Date(), Json()]
+)
+PLAIN_VALUES = st.sampled_from(
+    [None, True, 0, 1, -128, 128, 2**63, 1.0, 1e300, math.inf, "", "ü", "abc", "\ud800", date(2026, 1, 1)]
+)
+
+
+@given(st.lists(PLAIN_VALUES, max_size=3), PLAIN_TYPES, PLAIN_TYPES)
+def test_a_column_is_converted_as_its_values_are(values: list[Value], source: Type, lake: Type) -> None:
+    fit = make_fitter(source, lake)
+    try:
+        wanted = [None if value is None else fit(value) for value in values]
+    except UnfitValue:
+        with pytest.raises(UnfitValue):
+            fit_column(values, source, lake)
+    else:
+        assert repr(list(fit_column(values, source, lake))) == repr(wanted)

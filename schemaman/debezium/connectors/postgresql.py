@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _numbers
-from schemaman.debezium.records import NO_POSITION, Position, PositionKind, Rank
+from schemaman.debezium.records import NO_POSITION, Position, PositionKind
 from schemaman.model.name_adjustment import Release, restore_misread_name
 from schemaman.model.types import (
     Array,
@@ -145,13 +146,16 @@ class Postgresql(Connector):
             raise ValueError(f"a position that cannot be read: lsn {str(lsn)[:40]}")
         return Position("lsn", str(lsn), _read_commit(source.get("sequence")))
 
-    def read_committed_rank(self, source: Mapping[str, object]) -> tuple[PositionKind, Rank] | None:
-        """Read the two numbers of a position as it is usually written."""
-        lsn, sequence = source.get("lsn"), source.get("sequence")
-        if type(lsn) is not int or lsn < 0 or not isinstance(sequence, str):
+    def read_committed_ranks(
+        self, sources: Mapping[str, Sequence[object]]
+    ) -> tuple[PositionKind, Sequence[tuple[int, int]]] | None:
+        """Read the two numbers of positions as they are usually written."""
+        lsns: Any = sources.get("lsn", ())
+        sequences: Any = sources.get("sequence", ())
+        if set(map(type, lsns)) != {int} or set(map(type, sequences)) != {str} or min(lsns) < 0:
             return None
-        usual = _SEQUENCE.fullmatch(sequence)
-        return None if usual is None else ("lsn", (int(usual[1]), lsn))
+        usual = [found[1] for found in map(_SEQUENCE.fullmatch, sequences) if found is not None]
+        return ("lsn", list(zip(map(int, usual), lsns, strict=True))) if len(usual) == len(lsns) else None
 
     def stream_position(self, source: Mapping[str, object]) -> Position | None:
         """Read the stream's position from `sequence`, which is that of the stream even if the row has no lsn.

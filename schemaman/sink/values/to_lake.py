@@ -7,10 +7,11 @@ made null. The projection chooses the types; this module checks only values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal as Number
 from functools import lru_cache
+from typing import Any
 
 from schemaman.model.ddl import format_type
 from schemaman.model.types import (
@@ -125,6 +126,35 @@ def fit_value(
 
 make_cached_fitter = lru_cache(1 << 12)(make_fitter)
 """Cached, since most columns share a few pairs of types."""
+
+
+def fit_column(values: Sequence[object], source: Type, lake: Type) -> Sequence[object]:
+    """Convert values as `make_fitter` does, those that stay as they are all at once; None stays None.
+
+    Raises:
+        UnfitValue: a value does not fit.
+    """
+    if choose_converter(source, lake) is None and _stay(values, source, lake):
+        return values
+    fit = make_cached_fitter(source, lake)
+    return [None if value is None else fit(value) for value in values]
+
+
+def _stay(values: Sequence[Any], source: Type, lake: Type) -> bool:
+    """Whether a lake's type has all of some values, but for None, as they are; False if it is not known."""
+    kinds = set(map(type, values)) - {type(None)}
+    found = [value for value in values if value is not None] if None in values else values
+    match lake:
+        case Integer(bits, True) if isinstance(source, Integer) and kinds == {int}:
+            return bool(-(1 << (bits - 1)) <= min(found) and max(found) < 1 << (bits - 1))
+        case Floating(64) if isinstance(source, Floating):
+            return kinds == {float}
+        case Boolean() if isinstance(source, Boolean):
+            return kinds == {bool}
+        case String(None) if kinds == {str}:
+            return _is_unicode("".join(found))
+        case _:
+            return False
 
 
 def fit_text(value: Value, source: Type) -> str | None:
@@ -252,8 +282,8 @@ def _explain_out_of_range(value: object, name: str) -> str:
 def _make_text_fitter(length: int | None) -> Convert:
     def convert(value: object) -> Value:
         text = value if type(value) is str else _format_value(value)
-        if not text.isascii():
-            _check_unicode(text)
+        if not _is_unicode(text):
+            raise UnfitValue("a text with half a surrogate pair, which is no Unicode")
         if length is not None and len(text) > length:
             raise UnfitValue(f"a text of {len(text)} characters is longer than {length}")
         return text
@@ -261,11 +291,12 @@ def _make_text_fitter(length: int | None) -> Convert:
     return convert
 
 
-def _check_unicode(text: str) -> None:
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair."""
     try:
-        text.encode()
+        return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
-        raise UnfitValue("a text with half a surrogate pair, which is no Unicode") from None
+        return False
 
 
 def _format_value(value: object) -> str:

@@ -16,13 +16,20 @@ import pyarrow.compute as compute
 
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.sink.plain_events import PlainRows, PlainRun
-from schemaman.sink.plain_mapping import Key, PlainMapping, fold_plain_rows, map_plain_rows
+from schemaman.sink.plain_mapping import (
+    Key,
+    PlainMapping,
+    fold_plain_rows,
+    make_key,
+    map_plain_rows,
+    split_key,
+)
 from schemaman.sink.plain_reader import READ_IN_FULL, PlainReader
 from schemaman.sink.row_change import RowOutcome
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
-from schemaman.spark.arrow_types import encode_key, fits_all
-from schemaman.spark.record_columns import COLUMNS, read_records
+from schemaman.spark.arrow_types import encode_key, make_array
+from schemaman.spark.record_columns import COLUMNS, read_columns
 from schemaman.spark.streaming.row_staging import (
     CHANGE_ARROW,
     DECODED_COLUMNS,
@@ -57,11 +64,10 @@ def decode_records(
     """
     reader = reading.make_reader()
     plain = PlainReader(reader, lambda record: read_record(reader.read, record), in_full=in_full)
-    records = (record for batch in raw.to_batches() for record in read_records(batch))
     columns: tuple[list[object], ...] = tuple([] for _ in DECODED_COLUMNS)
     texts: dict[int, str] = {}
     with _paused_collector():
-        for outcome in plain.read_all(records):
+        for outcome in plain.read_all(read_columns(raw)):
             for column, values in zip(columns, _describe(outcome, texts), strict=True):
                 column.extend(values)
     decoded = raw.select(list(COLUMNS))
@@ -119,31 +125,40 @@ def stage_plain_rows(
     if not tables:
         return empty, []
     with _paused_collector():
-        mappings = [_map_plain_rows(rows, to, truncated_at) for rows in tables]
-        known = [mapping for mapping in mappings if mapping is not None]
-        if len(known) < len(mappings):
+        tried = [_map_plain_rows(rows, to, truncated_at) for rows in tables]
+        plain = [mapped_rows for mapped_rows in tried if mapped_rows is not None]
+        if len(plain) < len(tried):
             return None
-        found = fold_plain_rows(known, _list_keys(mapped, known, to))
+        mappings = [mapping for mapping, _ in plain]
+        found = fold_plain_rows(mappings, _list_keys(mapped, mappings, to))
         staged = [
-            _stage_changes(mapping, indices, to)
-            for mapping, indices in zip(known, found.newest, strict=True)
+            _stage_changes(mapping, arrays, indices, to)
+            for (mapping, arrays), indices in zip(plain, found.newest, strict=True)
             if indices
         ]
         more = [
             _make_row(mapping.make_change(index), to)
-            for mapping, indices in zip(known, found.folded, strict=True)
+            for mapping, indices in zip(mappings, found.folded, strict=True)
             for index in indices
         ]
     return arrow.concat_tables(staged) if staged else empty, more
 
 
-def _map_plain_rows(rows: PlainRows, to: RowMap, truncated_at: str) -> PlainMapping | None:
-    """Map plain changes to a lake table; None if one of them has to be read in full."""
+def _map_plain_rows(
+    rows: PlainRows, to: RowMap, truncated_at: str
+) -> tuple[PlainMapping, Mapping[str, arrow.Array]] | None:
+    """Map plain changes to the columns of a lake table; None if one of them has to be read in full."""
     mapping = map_plain_rows(rows, to, truncated_at)
     if mapping is None:
         return None
-    fits = (fits_all(c, mapping.columns[c.name]) for c in to.columns if c.name in mapping.columns)
-    return mapping if all(fits) else None
+    arrays: dict[str, arrow.Array] = {}
+    for column in to.columns:
+        if column.name in mapping.columns:
+            array = make_array(column, mapping.columns[column.name])
+            if array is None:
+                return None
+            arrays[column.name] = array
+    return mapping, arrays
 
 
 def _list_keys(
@@ -156,14 +171,12 @@ def _list_keys(
         change = row["change"]
         if isinstance(change, bytes) and row["reason"] is None:
             values = pickle.loads(change).values
-            keys.add(tuple(values[name] for name in to.key))
+            keys.add(make_key(values, to))
         elif row["row_key"] is not None:
             encoded.add(row["row_key"])
     if encoded:
         every = (key for mapping in mappings for key in mapping.keys)
-        keys.update(
-            k for k in every if encode_key(to.key_columns, dict(zip(to.key, k, strict=True))) in encoded
-        )
+        keys.update(k for k in every if encode_key(to.key_columns, split_key(k, to)) in encoded)
     return keys
 
 
@@ -174,24 +187,27 @@ def _make_row(change: LakeChange, to: RowMap) -> dict[str, object]:
     return dict(zip(CHANGE_ARROW.names, values, strict=True))
 
 
-def _stage_changes(mapping: PlainMapping, indices: Sequence[int], to: RowMap) -> arrow.Table:
+def _stage_changes(
+    mapping: PlainMapping, columns: Mapping[str, arrow.Array], indices: Sequence[int], to: RowMap
+) -> arrow.Table:
     """Stage the changes at some indices, each as the only one of its row."""
     schema, helpers = make_staged_schema(to), make_staged_helpers(to)
-    columns: Mapping[str, Sequence[object]] = {**mapping.columns, ORDER: mapping.rows.orders}
-    if len(indices) < len(mapping.keys):
-        columns = {name: [column[index] for index in indices] for name, column in columns.items()}
-    ops = [mapping.rows.ops[index] for index in indices]
+    size, ops = len(indices), arrow.array(mapping.rows.ops, arrow.string())
+    arrays = {**columns, ORDER: arrow.array(mapping.rows.orders, arrow.string())}
+    if size < len(ops):
+        at = arrow.array(indices, arrow.int64())
+        ops, arrays = ops.take(at), {name: array.take(at) for name, array in arrays.items()}
     numbers = {column.name: number for number, column in enumerate(to.columns)}
-    kept = {op: sorted(numbers[name] for name in mapping.list_kept(op)) for op in set(ops)}
-    size = len(indices)
-    values: dict[str, Sequence[object]] = {
-        **columns,
-        DELETED: [op == "d" for op in ops],
-        helpers.kept: [kept[op] for op in ops],
-        helpers.needs_row: [False] * size,
-        helpers.alone: [False] * size,
+    distinct = compute.unique(ops)
+    kept = [sorted(numbers[name] for name in mapping.list_kept(op)) for op in distinct.to_pylist()]
+    false = arrow.repeat(arrow.scalar(False), size)
+    arrays |= {
+        DELETED: compute.equal(ops, "d"),
+        helpers.kept: arrow.array(kept, schema.field(helpers.kept).type).take(
+            compute.index_in(ops, distinct)
+        ),
+        helpers.needs_row: false,
+        helpers.alone: false,
     }
-    arrays = [
-        arrow.array(values[f.name], f.type) if f.name in values else arrow.nulls(size, f.type) for f in schema
-    ]
-    return arrow.Table.from_arrays(arrays, schema=schema)
+    found = [arrays[f.name] if f.name in arrays else arrow.nulls(size, f.type) for f in schema]
+    return arrow.Table.from_arrays(found, schema=schema)
