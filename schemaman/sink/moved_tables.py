@@ -172,7 +172,8 @@ class TableMover:
             steps, lake = (*steps, *ran), self._inspect(address) or lake
             covered |= self._follow_taken([found.address])
             notes += self._explain_earlier_keys(found.address, address)
-            displaced = self._list_displaced(self.target.address(found.table))
+            former = self.registry.history(found.table)
+            displaced = self._list_displaced(former, self.target.address(found.table))
             if any(each.address == found.address for each in displaced):
                 notes += (_COPY.format(found.address, address),)
         return steps, notes
@@ -450,16 +451,16 @@ class TableMover:
         displaced = next(
             (
                 each
-                for each in self._list_displaced(address)
+                for each in self._list_displaced(history, address)
                 if find_incarnation(each.lake, history) == end.incarnation
             ),
             None,
         )
         return _choose_holder(displaced, self._find_next_table(history, end, address))
 
-    def _list_displaced(self, address: str) -> Iterator[LakeTableAt]:
-        """The tables that made room for the one of an address."""
-        for each in self.preflight.list_addresses(address, self.target.format)[1:]:
+    def _list_displaced(self, history: TableHistory, address: str) -> Iterator[LakeTableAt]:
+        """The tables that made room for the one of an address, which is that of a source."""
+        for each in self.preflight.list_addresses(address, self.target.format, history)[1:]:
             lake = self._inspect(each)
             if lake is not None:
                 yield LakeTableAt(each, lake)
@@ -560,7 +561,7 @@ class TableMover:
         Raises `StatementFailed`.
         """
         notes = []
-        for each in self._list_displaced(address):
+        for each in self._list_displaced(history, address):
             end = find_end(history, find_incarnation(each.lake, history) or 0)
             moved = None if end is None else self.find_moved_table(history, end, address)
             if moved is not None and each.address in read_record(moved.lake.properties).taken:
@@ -678,13 +679,15 @@ class TableMover:
         moved = self._move(followed, stamped, names, turn)
         if not moved:
             self._stamp(stamped, address, {n: before[n] for n in stamp if n in before})
-        return (*steps, *moved, *(self._link_predecessor(lake, address, to) if moved else ()))
+        return (*steps, *moved, *(self._link_predecessor(history, lake, address, to) if moved else ()))
 
-    def _link_predecessor(self, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+    def _link_predecessor(
+        self, history: TableHistory, lake: LakeTable, address: str, to: str
+    ) -> tuple[str, ...]:
         """Let the table before a moved successor name its new address; that table may have moved, too."""
         predecessor, format = read_record(lake.properties).predecessor, self.target.format
-        known = () if predecessor is None else self.preflight.list_addresses(predecessor.table, format)
-        for each in known:
+        find_addresses = self.preflight.list_addresses
+        for each in () if predecessor is None else find_addresses(predecessor.table, format, history):
             before = self._inspect(each)
             if before is not None and read_record(before.properties).successor == address:
                 name = TARGETS.get(self.target.format).table_name(each)
