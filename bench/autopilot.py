@@ -29,7 +29,7 @@ from schemaman.migration.properties.table_record import DisplacedColumn, SplitCo
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import type_name
-from schemaman.migration.split_columns import list_former_parts, list_text_parts
+from schemaman.migration.split_columns import find_part_ids, list_former_parts, list_text_parts
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held, Shape, compare
@@ -111,11 +111,12 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
         displaced = read_displaced(table.live)
         parts: dict[str, list[str]] = {}
         owners = _find_owners(sink, table) if splits else {}
+        dropped = _list_dropped_parts(sink, table) - {*owners} if splits else frozenset[str]()
         for name, split in sorted(splits.items(), key=lambda item: bool(item[1].holds), reverse=True):
-            if name in table.live.schema.names:
+            if name in table.live.schema.names and name not in dropped:
                 column = owners.get(name) or _find_split_column(split, displaced)
                 parts.setdefault(column, []).append(name)
-                parts[column][:0] = [split.beside] if split.beside else []
+                parts[column][:0] = [_find_present_name(split.beside, displaced)] if split.beside else []
         for column, names in parts.items():
             # Values as text have the type of no version: the newest part of a type tells the column's.
             typed = [name for name in names if not (name in splits and splits[name].holds)]
@@ -140,6 +141,11 @@ def _find_split_column(split: SplitColumn, displaced: Mapping[str, DisplacedColu
     return min(since, key=lambda n: _find_offset(displaced[n].began), default=split.column)
 
 
+def _find_present_name(column: str, displaced: Mapping[str, DisplacedColumn]) -> str:
+    """The name of a column of the lake, from before another one took it over."""
+    return next((name for name, each in displaced.items() if each.was == column != name), column)
+
+
 def _is_before(began: str, other: str) -> bool:
     return _find_offset(began) < _find_offset(other)
 
@@ -160,6 +166,16 @@ def _find_owners(sink: MemorySink, table: ComparedTable) -> dict[str, str]:
     newest = {c.id: c.name for c in history.latest.schema.columns}
     former = {n: newest[id] for n, id in list_former_parts(history, table.live).items() if id in newest}
     return former | {text: names[id] for id, text in texts.items() if names.get(id) in displaced}
+
+
+def _list_dropped_parts(sink: MemorySink, table: ComparedTable) -> frozenset[str]:
+    """The parts of columns that the source has no more: another column may have their name since."""
+    history = sink.store.history(table.source)
+    if history is None:
+        return frozenset()
+    newest = {c.id for c in history.latest.schema.columns}
+    ids = find_part_ids(history, read_record(table.live.properties).split)
+    return frozenset(name for name, id in ids.items() if id not in newest)
 
 
 def _unite(row: dict[str, Any], names: Sequence[str], types: Mapping[str, str]) -> dict[str, Any]:

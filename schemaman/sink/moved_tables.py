@@ -14,6 +14,7 @@ from functools import partial
 from schemaman.errors import Locked, RowsUnready, SchemamanError, StatementFailed
 from schemaman.history.versions import SchemaVersion, TableEvent, TableHistory
 from schemaman.migration.apply.lease import TargetLease
+from schemaman.migration.column_map import make_column_map
 from schemaman.migration.conditions import find_unmet_query
 from schemaman.migration.moved_parts import record_moved_parts
 from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
@@ -171,7 +172,8 @@ class TableMover:
             steps, lake = (*steps, *ran), self._inspect(address) or lake
             covered |= self._follow_taken([found.address])
             notes += self._explain_earlier_keys(found.address, address)
-            displaced = self._list_displaced(self.target.address(found.table))
+            former = self.registry.history(found.table)
+            displaced = self._list_displaced(former, self.target.address(found.table))
             if any(each.address == found.address for each in displaced):
                 notes += (_COPY.format(found.address, address),)
         return steps, notes
@@ -317,6 +319,10 @@ class TableMover:
             return None
         record = read_record(moved.lake.properties)
         own = [v for v in history.versions if v.incarnation == end.incarnation]
+        swapped = self._find_swapped(end)
+        if swapped is not None:
+            is_apart = not self._is_made_under_next_name(history, end, address)
+            return None if is_apart or not own else self._read_as_copy(history, own[-1], swapped, moved)
         if record.version is not None and any(v.has_id(record.version) for v in own):
             return moved
         if not own:
@@ -365,9 +371,57 @@ class TableMover:
             return None
         if not all(_only_adds(versions[0].schema, v.schema) for v in versions[: last[-1] + 1]):
             return None
-        cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
+        cut = _cut_after(history, version)
         properties = {**moved.lake.properties, **_make_stamp(migration_source(cut))}
         return LakeTableAt(moved.address, replace(moved.lake, properties=properties))
+
+    def is_swapped_in(self, history: TableHistory) -> bool:
+        """Whether a table was the copy of an online schema change: its table goes on with the rows of it."""
+        end = find_end(history, history.latest.incarnation)
+        return end is not None and self._find_swapped(end) is not None
+
+    def _find_swapped(self, end: TableEvent) -> TableHistory | None:
+        """The history of the table for which a copy was swapped in, up to the version that it got by that.
+
+        The event of the rename then begins a later version of an incarnation, and no incarnation.
+        """
+        other = None if end.other is None else self.registry.store.history(end.other)
+        if other is None or not self.target.has_table(other.table):
+            return None
+        begun = next((v for v in other.versions if v.at == end.at), None)
+        before = () if begun is None else [v for v in other.versions if v.number < begun.number]
+        if begun is None or not before or before[-1].incarnation != begun.incarnation:
+            return None
+        return replace(other, versions=(*before, begun))
+
+    def _read_as_copy(
+        self, history: TableHistory, version: SchemaVersion, swapped: TableHistory, moved: LakeTableAt
+    ) -> LakeTableAt | None:
+        """The table for which a copy was swapped in, as one of the last version of the copy; else None.
+
+        The source has the rows of the copy from then on, and both tables share a log: a row of the copy is
+        merged by the key, and is older than each row that the table got after it. The table is brought to the
+        version that the swap gave it, if that adds columns alone. Each column has one name in both versions
+        and in the lake, so that no two mix.
+        """
+        whole = self.registry.history(swapped.table)
+        own = [v for v in whole.versions if v.incarnation == find_incarnation(moved.lake, swapped)]
+        stamp = read_record(moved.lake.properties).version or ""
+        held = next((v.number for v in reversed(own) if v.has_id(stamp)), None)
+        if held is None or not swapped.latest.has_id(version.id):
+            return None
+        first, last = sorted((held, swapped.latest.number))
+        known = [v for v in own if first <= v.number <= last]
+        is_same = swapped.latest in known and all(_only_adds(known[0].schema, v.schema) for v in known)
+        if not is_same or self._find_misread_rows(swapped.table, moved.lake):
+            return None
+        lake, cut = moved.lake, _cut_after(history, version)
+        if held < last == swapped.latest.number:
+            lake, _ = self._bring_up_to_date(swapped, lake, moved.address)
+        if not _has_own_names(_cut_after(whole, known[-1]), swapped.latest.schema, lake):
+            return None
+        properties = {**lake.properties, **_make_stamp(migration_source(cut))}
+        return LakeTableAt(moved.address, replace(lake, properties=properties))
 
     def find_displaced_address(self, history: TableHistory, end: TableEvent, address: str) -> str | None:
         """Find the address of the lake table that an ended incarnation left, or would have left; else None.
@@ -397,16 +451,16 @@ class TableMover:
         displaced = next(
             (
                 each
-                for each in self._list_displaced(address)
+                for each in self._list_displaced(history, address)
                 if find_incarnation(each.lake, history) == end.incarnation
             ),
             None,
         )
         return _choose_holder(displaced, self._find_next_table(history, end, address))
 
-    def _list_displaced(self, address: str) -> Iterator[LakeTableAt]:
-        """The tables that made room for the one of an address."""
-        for each in self.preflight.list_addresses(address, self.target.format)[1:]:
+    def _list_displaced(self, history: TableHistory, address: str) -> Iterator[LakeTableAt]:
+        """The tables that made room for the one of an address, which is that of a source."""
+        for each in self.preflight.list_addresses(address, self.target.format, history)[1:]:
             lake = self._inspect(each)
             if lake is not None:
                 yield LakeTableAt(each, lake)
@@ -507,7 +561,7 @@ class TableMover:
         Raises `StatementFailed`.
         """
         notes = []
-        for each in self._list_displaced(address):
+        for each in self._list_displaced(history, address):
             end = find_end(history, find_incarnation(each.lake, history) or 0)
             moved = None if end is None else self.find_moved_table(history, end, address)
             if moved is not None and each.address in read_record(moved.lake.properties).taken:
@@ -625,13 +679,15 @@ class TableMover:
         moved = self._move(followed, stamped, names, turn)
         if not moved:
             self._stamp(stamped, address, {n: before[n] for n in stamp if n in before})
-        return (*steps, *moved, *(self._link_predecessor(lake, address, to) if moved else ()))
+        return (*steps, *moved, *(self._link_predecessor(history, lake, address, to) if moved else ()))
 
-    def _link_predecessor(self, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+    def _link_predecessor(
+        self, history: TableHistory, lake: LakeTable, address: str, to: str
+    ) -> tuple[str, ...]:
         """Let the table before a moved successor name its new address; that table may have moved, too."""
         predecessor, format = read_record(lake.properties).predecessor, self.target.format
-        known = () if predecessor is None else self.preflight.list_addresses(predecessor.table, format)
-        for each in known:
+        find_addresses = self.preflight.list_addresses
+        for each in () if predecessor is None else find_addresses(predecessor.table, format, history):
             before = self._inspect(each)
             if before is not None and read_record(before.properties).successor == address:
                 name = TARGETS.get(self.target.format).table_name(each)
@@ -708,7 +764,7 @@ class TableMover:
         version = next((v for v in own if v.has_id(id or "")), None)
         if version is None:
             return None
-        cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
+        cut = _cut_after(history, version)
         return migration_source(cut)
 
     def _move(
@@ -772,6 +828,18 @@ def _read_by_place(
     cut = replace(history, versions=tuple(v for v in last.versions if v.number <= own[around].number))
     properties = {**moved.lake.properties, **_make_stamp(migration_source(cut))}
     return LakeTableAt(moved.address, replace(moved.lake, properties=properties))
+
+
+def _has_own_names(history: TableHistory, schema: TableSchema, lake: LakeTable) -> bool:
+    """Whether a table has each column of a schema under its name, and no column in two parts."""
+    names = make_column_map(migration_source(history), lake).names
+    own = all(names.get(c.id or 0) == c.name for c in schema.columns)
+    return own and not read_record(lake.properties).split
+
+
+def _cut_after(history: TableHistory, version: SchemaVersion) -> TableHistory:
+    """The history up to a version."""
+    return replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
 
 
 def _only_adds(before: TableSchema, after: TableSchema) -> bool:

@@ -219,7 +219,7 @@ class Preflight:
             if end is not None and next in seen and _made_earlier(end, seen[next], before):
                 continue
             incarnation = recorded.latest.incarnation if end is None else end.incarnation
-            for each in self.list_addresses(address(previous), format):
+            for each in self.list_addresses(address(previous), format, recorded):
                 lake = self.executor.inspect(each, format)
                 if lake is not None and each != lake_table:
                     is_adopted = read_record(lake.properties).source == str(history.table)
@@ -245,16 +245,24 @@ class Preflight:
                         found.setdefault(str(event.other), []).append((history.table, event.other, None))
         return found
 
-    def list_addresses(self, address: str, format: str) -> tuple[str, ...]:
-        """The address of a lake table, and those of tables that made room for it."""
-        displaced: list[str] = []
+    def list_addresses(self, address: str, format: str, history: TableHistory) -> tuple[str, ...]:
+        """The address of a lake table, and those of tables that made room for it.
 
-        def is_free(name: str) -> bool:
-            displaced.append(name)
-            return self.executor.inspect(name, format) is None
+        `history` is that of its source: each incarnation that ended made room at most once. The first of such
+        tables may have got another name since, so that a name between others is free.
+        """
+        tried, displaced = 0, list[str]()
+        ended = len({e.incarnation for e in history.events if e.kind in ("dropped", "renamed")})
 
-        name_displaced(address, is_free)
-        return (address, *displaced[:-1])
+        def is_last(name: str) -> bool:
+            nonlocal tried
+            tried += 1
+            is_free = self.executor.inspect(name, format) is None
+            displaced.extend(() if is_free else (name,))
+            return is_free and tried >= ended
+
+        name_displaced(address, is_last)
+        return (address, *displaced)
 
 
 def _began_by_rename(history: TableHistory) -> bool:

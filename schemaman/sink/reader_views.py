@@ -233,6 +233,8 @@ def _list_splits(history: TableHistory, lake: LakeTable) -> Iterator[_GatheredCo
         if gathered is not None:
             newest = found[-1].name
             name = splits[newest].column if newest in splits else newest
+            if name in columns and columns[name] not in found:  # another column of the source has it by now
+                name = next((c.name for c in reversed(found) if c.name not in splits), newest)
             order = sorted((c.name for c in found), key=lake.schema.names.index)
             yield _GatheredColumn(name, tuple(order), gathered)
 

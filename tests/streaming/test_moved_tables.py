@@ -106,6 +106,23 @@ def test_two_tables_that_exchange_names_keep_their_rows(source: Source) -> None:
     assert source.take() == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
 
 
+def test_tables_that_exchange_names_twice_in_one_batch_keep_their_rows(source: Source) -> None:
+    """Of the tables that made room for one name, the first has moved on when the second is looked for."""
+    for number, table in enumerate(("a", "b", "c")):
+        source.create(table, number)
+    for one, other, third in (("b", "a", "x"), ("c", "a", "y")):
+        for old, new in ((one, third), (other, one), (third, other)):
+            source.rename(old, new)
+        source.write("a", 3 if third == "x" else 4)
+    for number, table in enumerate(("a", "b", "c"), 5):
+        source.write(table, number)
+    assert source.take(100) == {
+        "a": {2: "c2", 4: "a4", 5: "a5"},
+        "b": {0: "a0", 6: "b6"},
+        "c": {1: "b1", 3: "a3", 7: "c7"},
+    }
+
+
 def test_a_table_that_was_rebuilt_beside_the_old_one_takes_its_place(source: Source) -> None:
     source.create("t", 1, 2)
     source.create("t_copy", 1, 2)

@@ -14,6 +14,7 @@ from schemaman.migration.row_columns import list_row_columns
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
 from tests.streaming.test_autopilot import alive_in, told
+from tests.streaming.test_readers_of_autopilot import require_readable_views
 from tests.support.memory_sink import MemorySink
 from tests.support.records import Node, column, image, node
 
@@ -207,3 +208,17 @@ def test_a_column_that_got_another_type_and_then_another_name_in_one_batch_goes_
     expected = {1: ["1", "1970-01-04", "7"], 3: ["3", "9", "three"]}
     assert values == expected | ({2: ["2", "8", "two"]} if is_written_between else {})
     assert {row[numbers] for row in rows.values()} == {7, 9} | ({8} if is_written_between else set())
+
+
+def test_a_view_shows_the_values_of_a_split_column_whose_name_another_one_has_now(source: Source) -> None:
+    source.lake.view = "ice.read.{table}"
+    source.create("a", v=NUMBERS)
+    source.write("a", id=1, v=5)
+    source.alter("a", "MODIFY v DATE", v=DAYS)
+    source.write("a", id=2, v=1)
+    source.alter("a", "DROP v")
+    source.alter("a", "ADD v DATE", v=DAYS)
+    source.write("a", id=3, v=2)
+    source.take()
+    assert source.lake.views
+    require_readable_views(source.lake)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from schemaman.migration.row_columns import KEYED, KEYLESS, OFFSET, PARTITION, TOPIC
@@ -22,6 +23,11 @@ _TABLE = re.compile(rf"(?<=FROM |JOIN )({_PART}(?:\.{_PART})*)")
 _JOIN = re.compile(r" LEFT (ANTI|SEMI) JOIN (t\d+ AS \w+) ON ")
 _INSERT = re.compile(rf"INSERT INTO ({_PART}(?:\.{_PART})*) \((.*?)\) (SELECT .*)", re.DOTALL)
 Find = Callable[[str], "MemoryTable"]
+
+
+def spell_key_value(value: object) -> str:
+    """Spell a value of a key: equal numbers of two types have one spelling, as Spark compares them."""
+    return format(value.normalize(), "f") if isinstance(value, Decimal) else repr(value)
 
 
 def count_joined(find: Find, statement: str) -> int:
@@ -45,7 +51,7 @@ def insert_joined(find: Find, statement: str) -> None:
             for name, cell in zip(names, cells, strict=True)
         }
         told = {name: bool(cell) if name == KEYED[1][0] else cell for name, cell in told.items()}
-        table.rows[tuple(repr(told[name]) for name in key)] = {
+        table.rows[tuple(spell_key_value(told[name]) for name in key)] = {
             name if name in _RAW else table.fields[name]: value for name, value in told.items()
         }
     table.key_fields = {table.fields[name] for name in table.live.schema.key}

@@ -43,7 +43,7 @@ from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.unread_records import is_in_span
 from schemaman.store.log import MigrationEntry
-from tests.support.memory_filling import count_joined, insert_joined
+from tests.support.memory_filling import count_joined, insert_joined, spell_key_value
 from tests.support.memory_sql import count_rows, update_rows
 
 _PART = r"`(?:[^`]|``)+`"
@@ -110,7 +110,9 @@ class MemoryTable:
         if not found:
             return None
         names = [_parts(part)[0] for part in re.findall(_PART, found[1])]
-        keys = [tuple(repr(row.get(self.fields[name])) for name in names) for row in self.rows.values()]
+        keys = [
+            tuple(spell_key_value(row.get(self.fields[name])) for name in names) for row in self.rows.values()
+        ]
         counts = Counter(key for key in keys if "None" not in key)
         return sum(count > 1 for count in counts.values())
 
@@ -240,7 +242,7 @@ class MemoryTable:
         """Take a staged row as the MERGE does; whether it could be taken."""
         names = [c.name for c in to.columns]
         self._change_key(to.key)
-        key = tuple(repr(staged[name]) for name in to.key or (TOPIC, PARTITION, OFFSET))
+        key = tuple(spell_key_value(staged[name]) for name in to.key or (TOPIC, PARTITION, OFFSET))
         old = self.rows.get(key)
         order = staged[ORDER]
         if old is not None and old[ORDER] is None:
@@ -286,7 +288,8 @@ class MemoryTable:
         if fields == self.key_fields:
             return
         if key and self.key_fields:
-            values = [tuple(repr(row.get(self.fields[name])) for name in key) for row in self.rows.values()]
+            rows = self.rows.values()
+            values = [tuple(spell_key_value(row.get(self.fields[name])) for name in key) for row in rows]
             # A deleted row may lack values of the new key: no row can be it any more.
             self.rows = {
                 (*each, str(number)) if "None" in each else each: row
@@ -301,7 +304,7 @@ class MemoryTable:
         if not (fresh or alike or first) or not to.key:
             return False
         self._change_key(to.key)
-        old = self.rows.get(tuple(repr(staged[name]) for name in to.key))
+        old = self.rows.get(tuple(spell_key_value(staged[name]) for name in to.key))
         if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
             return False
         if fresh and old is not None and not self._is_dead(old):

@@ -194,7 +194,7 @@ def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
     target, address = table.sink_table.target, table.sink_table.lake_table
     mover, history = table.make_mover(), table.decide_history()
     renamed = mover.find_renamed_table(history, address)
-    if renamed is not None:
+    if renamed is not None and not mover.is_swapped_in(history):
         return _explain_renamed(history, renamed)
     addresses = None if mover.takes_rows_over(table.sink_table.table, address) else target.address
     missing = table.make_preflight().find_missing_table(history, target.format, address, addresses)
