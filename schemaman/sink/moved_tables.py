@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
+from schemaman.debezium.records import Coordinates
 from schemaman.errors import Locked, RowsUnready, SchemamanError, StatementFailed
 from schemaman.history.versions import SchemaVersion, TableEvent, TableHistory
 from schemaman.migration.apply.lease import TargetLease
@@ -274,8 +275,7 @@ class TableMover:
             between = self.registry.store.history(end.other)
             if between is None:
                 return None, False
-            at = end.at
-            begun = next((v.incarnation for v in between.versions if v.at == at), None)
+            begun = _find_begun(between, end.at)
             if len([v for v in between.versions if v.incarnation == begun]) != 1:
                 return None, True
             end = None if begun is None else find_end(between, begun)
@@ -470,7 +470,7 @@ class TableMover:
         other = None if end.other is None else self.registry.store.history(end.other)
         if other is None or not self.target.has_table(other.table):
             return None
-        begun = next((v.incarnation for v in other.versions if v.at == end.at), None)
+        begun = _find_begun(other, end.at)
         if begun is None:
             return None
         to = self.target.address(other.table)
@@ -523,7 +523,7 @@ class TableMover:
             if self._inspect(to) is None and taker is None:
                 tables = list_successors(self._inspect, address)
                 newest = [t for t in tables if find_incarnation(t.lake, history) == incarnation][-1]
-                moved = self._adopt(history, newest.lake, (newest.address, to), end.other, turn)
+                moved = self._adopt(history, newest.lake, (newest.address, to), (end.other, end.at), turn)
                 if moved and newest.address != address:
                     # the rows of earlier keys stay in a table of their own, which makes room
                     lake = self._inspect(address) or lake
@@ -649,27 +649,28 @@ class TableMover:
         if read_record(found.lake.properties).source == str(found.table):
             self._require_own_rows(found.table, found.lake)
         former = self.registry.history(found.table)
-        return self._adopt(former, found.lake, (found.address, address), history.table, turn)
+        return self._adopt(former, found.lake, (found.address, address), (history.table, None), turn)
 
     def _adopt(
         self,
         history: TableHistory,
         lake: LakeTable,
         names: tuple[str, str],
-        other: TableId,
+        renamed: tuple[TableId, Coordinates | None],
         turn: TargetLease,
     ) -> tuple[str, ...]:
         """Move a lake table to another name of its source; empty if its columns are not surely the same.
 
-        `names` are its address and the next one. The table names its new source before it moves, so that a
-        run that stops in between goes on.
+        `names` are its address and the next one; `renamed` is the name of the source, and where it got it:
+        several tables may have had that name for a moment. Without a place, the last of them has it. The
+        table names its new source before it moves, so that a run that stops in between goes on.
         """
-        address, to = names
+        (address, to), (other, at) = names, renamed
         if read_record(lake.properties).source == str(other):
             known = self._find_followed(lake, other) or migration_source(self.registry.history(other))
             return self._move(known, lake, names, turn)
         updated, steps = self._bring_up_to_date(history, lake, address)
-        followed = self._find_followed(updated, other)
+        followed = self._find_followed(updated, other, at)
         if followed is None or TARGETS.get(self.target.format).rename_table(address, to) is None:
             return ()
         parts = record_moved_parts(_end_at(history, updated), updated, followed)
@@ -756,11 +757,16 @@ class TableMover:
         steps = () if plan.refusals else self.apply(plan)
         return self._inspect(address) or lake, (*done, *steps)
 
-    def _find_followed(self, lake: LakeTable, other: TableId) -> MigrationSource | None:
-        """The version of a table under the new name of its source; None if its version is unknown."""
-        history = self.registry.history(other)
-        id = read_record(lake.properties).version
-        own = (v for v in history.versions if v.incarnation == history.latest.incarnation)
+    def _find_followed(
+        self, lake: LakeTable, other: TableId, at: Coordinates | None = None
+    ) -> MigrationSource | None:
+        """The version of a table under the name that its source got at a place; None if it is unknown."""
+        history, record = self.registry.history(other), read_record(lake.properties)
+        id, begun = record.version, _find_begun(history, at)
+        if begun is None and record.source == str(other):
+            begun = find_incarnation(lake, history)
+        incarnation = history.latest.incarnation if begun is None else begun
+        own = (v for v in history.versions if v.incarnation == incarnation)
         version = next((v for v in own if v.has_id(id or "")), None)
         if version is None:
             return None
@@ -803,6 +809,11 @@ class TableMover:
     def _is_automatic(self, table: TableId, kind: ChangeKind) -> bool:
         ruling = self.policy.find_ruling(kind, str(table), self.target.name, self.target.format)
         return ruling.level == "auto"
+
+
+def _find_begun(history: TableHistory, at: Coordinates | None) -> int | None:
+    """Find the incarnation that began at a place; None if none did."""
+    return next((v.incarnation for v in history.versions if v.at == at), None)
 
 
 def _choose_holder(table: LakeTableAt | None, following: LakeTableAt | None) -> LakeTableAt | None:

@@ -192,7 +192,8 @@ class Preflight:
     ) -> Iterator[PreviousTable]:
         """List the lake tables of previous names of the source table, one a name, the newest name first.
 
-        Names are followed back in time: a name may have been of several tables.
+        Names are followed back in time: a name may have been of several tables, and a table may have had one
+        more than once.
 
         Raises:
             StatementFailed: the lake cannot be read.
@@ -206,19 +207,22 @@ class Preflight:
         todo: list[tuple[TableId, TableId, TableEvent | None]] = []
         for name in names:
             todo += [(known[name], history.table, None)] if name in known else passed.get(name, ())
-        seen = {history.table: history}
+        histories = {history.table: history}
+        seen: set[tuple[TableId, int]] = set()
         inspect = partial(self.executor.inspect, format=format)
         while todo:
             previous, next, before = todo.pop()
-            if previous in seen:
-                continue
-            recorded = seen[previous] = self.registry.history(previous)
+            recorded = histories.get(previous) or self.registry.history(previous)
+            histories[previous] = recorded
             end = _find_rename(recorded, next, before)
-            if end is None and (next != history.table or _was_renamed(recorded)):
+            if end is None and (next != history.table or previous == next or _was_renamed(recorded)):
                 continue
-            if end is not None and next in seen and _made_earlier(end, seen[next], before):
+            if end is not None and next in histories and _made_earlier(end, histories[next], before):
                 continue
             incarnation = recorded.latest.incarnation if end is None else end.incarnation
+            if (previous, incarnation) in seen:
+                continue
+            seen.add((previous, incarnation))
             for each in self.list_addresses(address(previous), format, recorded):
                 lake = self.executor.inspect(each, format)
                 if lake is not None and each != lake_table:

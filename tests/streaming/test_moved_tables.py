@@ -106,20 +106,61 @@ def test_two_tables_that_exchange_names_keep_their_rows(source: Source) -> None:
     assert source.take() == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
 
 
+def _exchange(source: Source, one: str, other: str, aside: str) -> None:
+    for old, new in ((one, aside), (other, one), (aside, other)):
+        source.rename(old, new)
+
+
 def test_tables_that_exchange_names_twice_in_one_batch_keep_their_rows(source: Source) -> None:
     """Of the tables that made room for one name, the first has moved on when the second is looked for."""
     for number, table in enumerate(("a", "b", "c")):
         source.create(table, number)
-    for one, other, third in (("b", "a", "x"), ("c", "a", "y")):
-        for old, new in ((one, third), (other, one), (third, other)):
-            source.rename(old, new)
-        source.write("a", 3 if third == "x" else 4)
+    for number, (one, other, aside) in enumerate((("b", "a", "x"), ("c", "a", "y")), 3):
+        _exchange(source, one, other, aside)
+        source.write("a", number)
     for number, table in enumerate(("a", "b", "c"), 5):
         source.write(table, number)
     assert source.take(100) == {
         "a": {2: "c2", 4: "a4", 5: "a5"},
         "b": {0: "a0", 6: "b6"},
         "c": {1: "b1", 3: "a3", 7: "c7"},
+    }
+
+
+@pytest.mark.parametrize("size", [3, 7, 100])
+@pytest.mark.parametrize("second", ["x", "y"])
+def test_tables_that_exchange_names_by_way_of_one_name_keep_their_rows(
+    source: Source, second: str, size: int
+) -> None:
+    """The name in between is that of two tables after each other; each lake table knows of which it is."""
+    for number, table in enumerate(("a", "b", "c")):
+        source.create(table, number)
+    for number, (one, other, aside) in enumerate((("a", "b", "x"), ("c", "b", second)), 3):
+        _exchange(source, one, other, aside)
+        source.write("a", number)
+    for number, table in enumerate(("a", "b", "c"), 5):
+        source.write(table, number)
+    assert source.take(size) == {
+        "a": {1: "b1", 3: "a3", 4: "a4", 5: "a5"},
+        "b": {2: "c2", 6: "b6"},
+        "c": {0: "a0", 7: "c7"},
+    }
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_table_keeps_its_rows_that_has_had_one_name_twice(source: Source, size: int) -> None:
+    """No row came between the two, so that its lake table still has the first of them."""
+    for number, table in enumerate(("a", "b", "c"), 1):
+        source.create(table, number)
+    _exchange(source, "b", "c", "x")
+    source.write("b", 4)
+    _exchange(source, "c", "a", "x")
+    for number, table in enumerate(("a", "b", "c"), 5):
+        source.write(table, number)
+    assert source.take(size) == {
+        "a": {2: "b2", 5: "a5"},
+        "b": {3: "c3", 4: "b4", 6: "b6"},
+        "c": {1: "a1", 7: "c7"},
     }
 
 
