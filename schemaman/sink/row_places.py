@@ -199,43 +199,6 @@ def pause_place(place: RowPlace, history: TableHistory, versions: Collection[int
     return replace(place, until=at.number, is_paused=True)
 
 
-def pause_at_key(place: RowPlace, history: TableHistory, versions: Collection[int]) -> RowPlace:
-    """Pause a place where a key begins or ends that came and went, as if the batch ended there.
-
-    A table gets the key of the last version that it follows. Where that is the key which it has, rows under
-    a key in between would name none of its rows. A table that follows later versions already is not paused:
-    rows from there may be in it. Nor is one whose column in that key gets another type later, which a table
-    with the key could not follow.
-    """
-    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    own = [v for v in own if place.has_version(v.number)]
-    rows = [n for n, v in enumerate(own) if v.number in versions and "key" not in v.unconfirmed]
-    if not rows or not place.is_newest:
-        return place
-    keys = [set(_list_key_ids(v)) for v in own]
-    stamped, held = 0, keys[rows[0]]
-    if place.table is not None:
-        lake = place.table.lake
-        source = migration_source(place.cut_history(history))
-        found = find_stamped_version(source, lake) if is_of_sink(lake) else None
-        if found is None:
-            return place
-        stamped = found
-        held = {c.id or c.name for c in own[found].schema.columns if c.name in lake.schema.key}
-    begin = next((n for n in rows if keys[n] and keys[n] != held), None)
-    if begin is None or not held or held not in keys[begin:]:
-        return place
-    key, end = keys[begin], keys.index(held, begin)
-    end = next(n for n in range(begin, end + 1) if keys[n] != key)
-    while begin and keys[begin - 1] == key:
-        begin -= 1
-    types = {(c.id or c.name, c.type) for v in own[begin:] for c in v.schema.columns}
-    if stamped >= end or any(sum(id == one for id, _ in types) > 1 for one in key):
-        return place
-    is_before = stamped < begin and any(v.number in versions for v in own[:begin])
-    return replace(place, until=own[begin if is_before else end].number, is_paused=True)
-
-
 def _lacks_type(before: SchemaVersion, version: SchemaVersion) -> bool:
     """Whether a later version has a type that holds no value of this one, which no text holds either."""
     if before.number >= version.number:

@@ -75,17 +75,3 @@ def test_a_successor_takes_its_keys_one_after_the_other_wherever_batches_end(
     before, after = lake.lake()
     assert ([row["code"] for row in alive_in(before)], after.live.schema.key) == (["k0", "k1"], ("id", "n"))
     assert [row["id"] for row in alive_in(after)] == [5, 6]
-
-
-@pytest.mark.parametrize("size", [1, 2, 9])
-def test_a_row_under_a_key_that_came_and_went_is_written_wherever_batches_end(
-    lake: MemorySink, size: int
-) -> None:
-    records = [told(n, {"id": n, "n": n}) for n in range(2)]
-    records += [told(n, {"id": n, "n": n}, "c", ("n",)) for n in (2, 3)]
-    records += [told(4, {"id": 9, "n": 1}, "u", ("n",))]
-    records += [told(n, {"id": n, "n": n}) for n in (5, 6)]
-    take(lake, records, size)
-    assert (lake.withheld(), lake.stopped) == ({}, set())
-    rows = [row for table in lake.lake() for row in alive_in(table)]
-    assert sorted((row["id"], row["n"]) for row in rows) == [(0, 0), (2, 2), (3, 3), (5, 5), (6, 6), (9, 1)]

@@ -25,7 +25,7 @@ from schemaman.sink.filled_successors import (
     is_filling_due,
     may_fill,
 )
-from schemaman.sink.row_places import RowPlace, find_place, make_predecessor, pause_at_key, pause_place
+from schemaman.sink.row_places import RowPlace, find_place, make_predecessor, pause_place
 from schemaman.sink.uncertain_keys import is_key_open
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.column_parts import add_parts
@@ -102,8 +102,6 @@ def choose_table(state: MigrationState) -> MigrationState:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
     if source.splits_columns and any(number < state.whole.latest.number for number in versions):
         place = pause_place(place, state.whole, versions)
-    if not place.is_paused and state.keys.is_automatic:
-        place = pause_at_key(place, state.whole, versions)
     history = place.cut_followed(state.whole)
     if place.is_paused:
         return replace(state, place=place, history=history)
