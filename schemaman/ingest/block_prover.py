@@ -254,7 +254,7 @@ class BlockProver:
                 found is None
                 or (found[0] != lane.next and found[0] != UNPRINTED)
                 or lane.next >= lane.limit
-                # `_goes_back`, written out: a call costs as much as all these checks
+                # `_goes_back`, written out, since a call costs as much; texts of a lane have one type
                 or (before is not None and found[1] < before)  # type: ignore[operator]
             ):
                 head = lane.head

@@ -36,8 +36,8 @@ class RowPlace:
     the source was surely another table, if rows come from before: no later version decides about this one.
     `followed` is up to where the table follows its source: rows from there to its end have a key, or none,
     which no record confirms, and it takes what it surely can of them. None for its end. `is_paused`: the
-    table itself goes on after `until`, once it has the rows from before. `anew` is where the source may have
-    been made anew without a key, and no record follows that could confirm one: a log takes its rows.
+    table itself goes on after `until`, once it has the rows from before. `log_begin` is the version from
+    which a log takes the rows: the source may be another table without a key, and no record confirms one.
     """
 
     table: LakeTableAt | None
@@ -47,7 +47,7 @@ class RowPlace:
     rebuilt: int | None = None
     followed: int | None = None
     is_paused: bool = False
-    anew: int | None = None
+    log_begin: int | None = None
 
     def cut_rebuilt(self, history: TableHistory, end: int | None) -> TableHistory:
         """The history that decides what comes after a table which ends at a version."""
@@ -68,7 +68,7 @@ class RowPlace:
         """Whether the table ends where its source was made anew: no later record names one of its rows."""
         if self.table is None or self.until is None:
             return False
-        if self.until == self.anew:
+        if self.until == self.log_begin:
             return True
         lake = self.table.lake
         found = (
@@ -159,9 +159,9 @@ def find_place(
                 end = find_key_end(history, newest.table, versions) or end
     is_last = newest.rebuilt is not None or (is_quiet and end is None)
     if begins_successors and newest.table is not None and is_last and is_key_open(history):
-        anew = find_log_made_anew(history, newest.table.lake)
-        if anew is not None:
-            newest, end = replace(newest, anew=anew.number), anew
+        begin = find_log_made_anew(history, newest.table.lake)
+        if begin is not None:
+            newest, end = replace(newest, log_begin=begin.number), begin
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions, is_quiet=is_quiet)
     if list_stuck is not None and end is None:
