@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemaman.history.decisions import Decisions, apply_decisions
+from schemaman.history.versions import TableHistory
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
@@ -15,7 +17,7 @@ from schemaman.spark.streaming.sink_table import Blocked
 
 def add_parts(state: MigrationState) -> MigrationState:
     """Add the columns that the table needs beside others."""
-    table, history = state.context, state.history
+    table, history = state.context, _join_retyped(state)
     unfit = _add_joined_ids(state)
     for _ in SPLIT_PLANS:
         lake = state.lake
@@ -30,6 +32,22 @@ def add_parts(state: MigrationState) -> MigrationState:
             return state.stop(outcome)
         state = state.add(outcome)
     return replace(state, history=split_columns(history, state.lake))
+
+
+def _join_retyped(state: MigrationState) -> TableHistory:
+    """The history in which proven renames are one column each, if the format cannot give it its new type.
+
+    Then the column keeps its name in the table, and newer values go into a column beside it.
+    """
+    table, lake = state.context, state.lake
+    proven = state.source.find_proven_renames() if lake is not None and table.splits_columns else ()
+    if lake is None or not proven:
+        return state.history
+    parts = {split.column for split in read_record(lake.properties).split.values() if split.beside}
+    joined = apply_decisions(state.history, Decisions(proven))
+    stuck = table.make_recipes(migration_source(joined)).list_stuck_columns(lake)
+    needed = tuple(rename for rename in proven if rename.new in parts.union(stuck))
+    return apply_decisions(state.history, Decisions(needed)) if needed else state.history
 
 
 def _add_joined_ids(state: MigrationState) -> frozenset[int]:
