@@ -39,7 +39,7 @@ from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position
-from schemaman.sink.uncertain_keys import Claim, is_key_made_up, read_sent_key
+from schemaman.sink.uncertain_keys import NEVER_PROVEN, Claim, find_key_proofs, is_key_made_up, read_sent_key
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_text, fit_value
@@ -78,8 +78,6 @@ _MADE_UP_KEY = (
     "the delete may not name its row: another index than the key identifies the rows (REPLICA IDENTITY USING "
     "INDEX), and the connector makes up the key; delete the row by hand, or set REPLICA IDENTITY DEFAULT"
 )
-_NEVER = "~"
-"""Follows the text of every position: such a key is nowhere certain."""
 _ENDED_TABLE = (
     "it is of a table that has lost this name since, and no lake table surely takes its rows (drop-table and "
     "rename-table = auto keep one); `{}` leaves such rows out"
@@ -237,7 +235,7 @@ def map_columns(
     same_ids = {d: c for c, d in _pair_ids(recorded, history)}
     others = [(same_ids[id], name) for name, id in column_map.others.items() if id in same_ids]
     siblings = _list_siblings(_find_owners(recorded, history), kept_parts, others, names, names_by_version)
-    proofs = _find_key_proofs(recorded) if proves_keys else {}
+    proofs = find_key_proofs(recorded) if proves_keys else {}
     return RowMap(
         columns,
         key,
@@ -327,7 +325,7 @@ def _find_whole_keys(
         if before.incarnation == version.incarnation and is_part and key != following:
             ids = {c.name: c.id or 0 for c in version.schema.columns}
             found[before.number] = frozenset(names.get(ids[name], name) for name in following)
-    return {number: key for number, key in found.items() if proofs.get(number) == _NEVER}
+    return {number: key for number, key in found.items() if proofs.get(number) == NEVER_PROVEN}
 
 
 def _find_parts(
@@ -378,19 +376,6 @@ def _find_owners(recorded: TableHistory, history: TableHistory) -> dict[int, int
     return owners
 
 
-def _find_key_proofs(history: TableHistory) -> dict[int, str]:
-    """The versions with another key than before, and the position from which on it is certain, as text."""
-    found: dict[int, str] = {}
-    for before, version in pairwise(history.versions):
-        is_changed = before.incarnation == version.incarnation and before.schema.key != version.schema.key
-        if "key" in version.unconfirmed and (is_changed or found.get(before.number) == _NEVER):
-            found[version.number] = _NEVER
-        for proof in version.proofs if is_changed else ():
-            if proof.fact == "key" and proof.at is not None:
-                found[version.number] = format_position(proof.at.position)
-    return found
-
-
 def _find_settled(
     history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str], key: Collection[str]
 ) -> frozenset[int]:
@@ -403,7 +388,7 @@ def _find_settled(
         and is_same_key([names.get(c.id or 0, "") for c in v.schema.columns if c.name in v.schema.key], key)
     ]
     last = max(same, default=0)
-    return frozenset(number for number, at in proofs.items() if at == _NEVER and number < last)
+    return frozenset(number for number, at in proofs.items() if at == NEVER_PROVEN and number < last)
 
 
 def _map_split_columns(
@@ -714,7 +699,7 @@ def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:
 
 def _is_key_open(change: RowChange, to: RowMap) -> bool:
     """Whether no record confirms the key that the record shows."""
-    return change.version is not None and to.key_proofs.get(change.version) == _NEVER
+    return change.version is not None and to.key_proofs.get(change.version) == NEVER_PROVEN
 
 
 def _explain_ended(change: RowChange, to: RowMap) -> str:

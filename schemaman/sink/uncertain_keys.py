@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from itertools import pairwise
 from typing import Literal
 
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableSchema
+from schemaman.sink.row_order import format_position
 
 Claim = Literal["", "fresh", "alike", "first", "alone"]
 """What the lake must confirm of a row before it is written.
@@ -28,6 +30,9 @@ that conflicts. `first`: it has none that conflicts and is newer, as an update o
 `alone`: no older record waits that may be of another row with the same key.
 """
 
+
+NEVER_PROVEN = "~"
+"""Follows the text of every position: such a key is nowhere certain."""
 
 _MADE_UP_TEXTS = ("{}", "[]", "00:00:00Z", "1970-01-01T00:00:00Z")
 """Texts for missing values of required columns. Source: Debezium JdbcValueConverters, its fallbacks."""
@@ -47,6 +52,24 @@ def is_key_open(history: TableHistory) -> bool:
         if "key" not in version.unconfirmed:
             return False
     return "key" in history.latest.unconfirmed
+
+
+def find_key_proofs(history: TableHistory) -> dict[int, str]:
+    """Find the versions with rows of an earlier key, perhaps, and the position that makes their key certain.
+
+    A key that nothing confirms in one version, and a record in the next one, may have come in the next one.
+    """
+    found: dict[int, str] = {}
+    for before, version in pairwise(history.versions):
+        if before.incarnation != version.incarnation:
+            continue
+        is_later = before.schema.key != version.schema.key or found.get(before.number) == NEVER_PROVEN
+        if is_later and "key" in version.unconfirmed:
+            found[version.number] = NEVER_PROVEN
+        for proof in version.proofs if is_later else ():
+            if proof.fact == "key" and proof.at is not None:
+                found[version.number] = format_position(proof.at.position)
+    return found
 
 
 def read_sent_key(before: Mapping[str, object], key: Collection[str]) -> dict[str, object] | None:

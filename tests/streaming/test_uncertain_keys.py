@@ -278,3 +278,20 @@ def test_a_table_takes_no_row_under_a_key_that_nothing_confirms_where_people_dec
     lake.take([])
     assert [place[2] for place in lake.withheld()] == [5]
     assert list_ids(lake) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9, 20])
+def test_an_update_that_may_have_the_earlier_key_names_its_row_before_the_table_gets_the_next_one(
+    lake: MemorySink, size: int
+) -> None:
+    """The key is confirmed in the version after the first one that shows it."""
+    key = ("id", "n")
+    records = [told(n, {"id": n, "n": n}) for n in range(3)]
+    records += [told(3, {"id": 2, "n": 2}, "d", key, read=150_000)]
+    records += [told(n, {"id": n - 4, "n": 70, "v": 1}, "u", key, read=30_000) for n in (4, 5)]
+    records += [told(n, {"id": n - 6, "n": 71, "v": 2}, "u", key, read=30_000) for n in (6, 7)]
+    records += [told(n, {"id": 1, "n": n, "v": 3}, "c", key) for n in range(20, 24)]
+    take(lake, records, size)
+    assert lake.withheld() == {}
+    (rows,) = read_rows(lake)
+    assert sorted((row["id"], row["n"]) for row in rows) == [(0, 71), *((1, n) for n in (20, 21, 22, 23, 71))]

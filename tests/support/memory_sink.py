@@ -38,6 +38,7 @@ from schemaman.sink.ended_incarnations import (
     order_by_end,
 )
 from schemaman.sink.row_mapping import OTHER_TABLE, RowMap, fill_truncate_metadata, goes_elsewhere
+from schemaman.sink.uncertain_keys import find_key_proofs
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import find_unfit_columns
@@ -340,12 +341,15 @@ class MemorySink:
         versions_given = versions is not None
         if versions is None:
             versions = {row["version"] for row in (*again, *rows)} - {None}
+        is_uncertain = not versions_given and not find_key_proofs(reading.histories[table]).keys().isdisjoint(
+            versions
+        )
         opened = context.open_table(follower, lake)
         brought = migrate_table(
             opened,
             reading.histories[table],
             versions,
-            holds_key=bool(unfit),
+            holds_key=bool(unfit) or is_uncertain,
             unfit=unfit,
             is_quiet=table not in self.active,
         )

@@ -42,6 +42,7 @@ from schemaman.sink.ended_incarnations import (
 )
 from schemaman.sink.row_mapping import OTHER_TABLE, goes_elsewhere
 from schemaman.sink.row_places import RowPlace
+from schemaman.sink.uncertain_keys import find_key_proofs
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -533,7 +534,9 @@ class _BatchRun:
         return alone._write_or_block(sink_table, outcome, changes)
 
     def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
-        holds_key = _make_key(sink_table) in self.waiting
+        # A row that may have an earlier key is tried under that of the table first: it then names its row.
+        is_uncertain = not changes.versions.isdisjoint(find_key_proofs(self.histories[sink_table.table]))
+        holds_key = is_uncertain or _make_key(sink_table) in self.waiting
         return self._migrate_for(sink_table, changes.versions, holds_key=holds_key)
 
     def _migrate_for(
