@@ -119,7 +119,7 @@ def _is_likelier(
 def _pair_columns(before: TableSchema, after: TableSchema) -> tuple[tuple[Column, Column], ...]:
     old, new = before.columns, after.columns
     first, last = 0, 0
-    while first < min(len(old), len(new)) and old[first].name == new[first].name:
+    while first < min(len(old), len(new)) and _is_kept(old[first], new[first]):
         first += 1
     shorter = min(len(old), len(new)) - first
     while len(new) <= len(old) and last < shorter and old[-1 - last].name == new[-1 - last].name:
@@ -131,6 +131,11 @@ def _pair_columns(before: TableSchema, after: TableSchema) -> tuple[tuple[Column
         aligned = _align_places(*between, before, after, can_add=not last)
     tail = zip(old[ends[0].stop :], new[ends[1].stop :], strict=True)
     return (*zip(old[:first], new[:first], strict=True), *aligned, *tail)
+
+
+def _is_kept(old: Column, new: Column) -> bool:
+    """Whether a column with its name at its place stayed; one of another type may be another one."""
+    return old.name == new.name and (widens(old.type, new.type) or widens(new.type, old.type))
 
 
 def _align_places(

@@ -268,3 +268,21 @@ def test_a_name_that_came_back_before_any_row_had_it_leaves_earlier_rows_as_they
         3: {"b": "b3"},
         4: {"a": "a4", "b": "b4"},
     }
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_columns_at_one_place_with_types_of_other_kinds_may_be_others_of_their_names(
+    store: SqlStore, format: str, size: int
+) -> None:
+    """`a` was dropped, `b` got its name, and `c` that of `b`: no value is under another name."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    records = [told(n, 100 + n, id=n, a=n, b="b", c=n) for n in (0, 1)]
+    records += [told(n, 100 + n, id=n, a="a", b=n) for n in (2, 3)]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert lake.withheld() == {}
+    rows = {row["id"]: (row["a"], row["b"], row["a__old"], row["b__old"]) for row in lake.lake()[0].rows}
+    assert rows == {n: (None, None, n, "b") for n in (0, 1)} | {n: ("a", n, None, None) for n in (2, 3)}
+    for old, new in (("b", "a"), ("c", "b")):
+        assert any(f"whether {old} became {new}" in note for note in lake.notes)
