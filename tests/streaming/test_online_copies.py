@@ -86,3 +86,18 @@ def test_a_copy_whose_table_has_not_its_names_keeps_its_rows_in_a_table_of_its_o
     source.write("t", id=3, v=2)
     found = source.take_last(6)
     assert {n: [row["id"] for row in rows] for n, rows in found.items()} == {"t": [2, 1, 3], "_t_new": [1, 2]}
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_the_log_of_a_copy_without_a_key_is_not_that_of_the_table(source: Copying, size: int) -> None:
+    """No tool makes such a copy, and one log would have the rows of both tables."""
+    source.key = ()
+    for table in ("t", "_t_new"):
+        source.create(table, v=TEXTS)
+        for id in (1, 2):
+            source.write(table, id=id, v=table)
+    source.swap()
+    source.write("t", id=3, v="newer")
+    logs = [[(row["id"], row["v"]) for row in rows] for rows in source.take(size).values()]
+    assert [(1, "_t_new"), (2, "_t_new"), (3, "newer")] in map(sorted, logs)
+    assert [(1, "t"), (2, "t")] in map(sorted, logs)
