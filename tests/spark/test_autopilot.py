@@ -27,7 +27,7 @@ from schemaman.spark.streaming.batch_report import BatchReport
 from tests.streaming.automatic_ways import WAYS, exchange_tables
 from tests.streaming.test_autopilot import keyless, told
 from tests.streaming.test_moved_tables import Source
-from tests.streaming.test_taken_columns import BIG, Server, change_and_rename
+from tests.streaming.test_taken_columns import BIG, Server, change_and_rename, change_key_and_rename
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
 from tests.support.recordings import recorded
@@ -390,6 +390,36 @@ def test_a_renamed_table_at_a_path_takes_rows_whose_columns_differ_and_gives_the
             sink(_make_frame(spark, server.connector.records), number)
         assert not any(each.blocked or each.quarantined for report in reports for each in report.tables)
         assert [row[:2] for row in read()] == [(1, 10), (2, BIG + 1), (3, 30), (4, BIG)]
+
+
+@pytest.mark.parametrize(
+    ("id", "taken"), [(7, [(1, 10), (2, 21), (3, 30), (7, 5)]), (BIG, [(2, 21), (3, 30)])]
+)
+def test_a_renamed_table_at_a_path_takes_rows_whose_key_had_another_type(
+    spark: SparkSession, tmp_path: Path, id: int, taken: list[tuple[int, int]]
+) -> None:
+    """None if the later type does not hold the key of one of them."""
+    server = Server()
+    change_key_and_rename(server, id)
+    target = sm.TargetSetting("lake", "delta", ("*",), path=f"{tmp_path}/{{table}}")
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy)
+        for number, records in enumerate((server.connector.records[:5], server.connector.records[5:])):
+            sink(_make_frame(spark, records), number)
+
+        def read() -> list[tuple[int, int]]:
+            rows = spark.table(f"delta.`{tmp_path}/b`").orderBy("id").collect()
+            return [(row.id, row.price) for row in rows]
+
+        assert read() == taken
+        begun = [from_text(line.statement) for line in registry.journal() if line.state == "started"]
+        for plan in (each for each in begun if each.phase is not None and each.phase.name == "take-rows"):
+            executor = sm.spark.Executor(spark)
+            back = plan_rollback(plan, executor.inspect(f"{tmp_path}/b", "delta"), len(plan.steps))
+            assert sm.apply(back, registry, executor, approved=True).state == "applied"
+        assert read() == [(2, 21), (3, 30)]
 
 
 def test_rows_that_a_table_with_a_name_took_over_are_given_back(spark: SparkSession, tmp_path: Path) -> None:
