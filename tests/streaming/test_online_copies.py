@@ -73,6 +73,31 @@ def test_the_rows_of_a_copy_go_into_its_table_and_a_newer_row_stays(source: Copy
     assert [row["id"] for table in source.lake.lake() for row in table.rows if row[DELETED]] == [3]
 
 
+@pytest.mark.parametrize("reuses_name", [False, True])
+@pytest.mark.parametrize("is_altered", [False, True])
+def test_the_rows_of_a_copy_go_into_its_table_that_the_same_batch_makes(
+    source: Copying, reuses_name: bool, is_altered: bool
+) -> None:
+    """The table may get another column after it, and the batch another table under a name that was used."""
+    copy_rows(source)
+    source.swap()
+    if is_altered:
+        source.alter("t", "ADD m INT", v=TEXTS, n=NUMBERS, m=NUMBERS)
+    source.write("t", id=4, v="v4", n=8)
+    if reuses_name:
+        source.create("a", v=TEXTS)
+        source.write("a", id=5, v="v5")
+        source.rename("a", "b")
+        source.create("a", v=TEXTS)
+        source.write("a", id=6, v="v6")
+    (rows,) = (rows for rows in source.take(99).values() if rows[0]["id"] < 5)
+    assert sorted((row for row in rows if row["id"] != 3), key=lambda row: row["id"]) == [
+        {"id": 1, "v": "v1", "n": 7},
+        {"id": 2, "v": "newer"},
+        {"id": 4, "v": "v4", "n": 8} | ({"m": 1} if is_altered else {}),
+    ]
+
+
 def test_a_copy_whose_table_has_not_its_names_keeps_its_rows_in_a_table_of_its_own(source: Copying) -> None:
     """`v` is a number and then a day: the table has two columns for it, and the copy has one."""
     source.create("t", v=NUMBERS)
