@@ -116,7 +116,7 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
             if name in table.live.schema.names and name not in dropped:
                 column = owners.get(name) or _find_split_column(split, displaced)
                 parts.setdefault(column, []).append(name)
-                parts[column][:0] = [_find_present_name(split, displaced)] if split.beside else []
+                parts[column][:0] = [_find_present_name(split.beside, displaced)] if split.beside else []
         for column, names in parts.items():
             # Values as text have the type of no version: the newest part of a type tells the column's.
             typed = [name for name in names if not (name in splits and splits[name].holds)]
@@ -141,10 +141,9 @@ def _find_split_column(split: SplitColumn, displaced: Mapping[str, DisplacedColu
     return min(since, key=lambda n: _find_offset(displaced[n].began), default=split.column)
 
 
-def _find_present_name(split: SplitColumn, displaced: Mapping[str, DisplacedColumn]) -> str:
-    """The name of a column of the lake that was split, from before another one took it over."""
-    entries = ((n, e) for n, e in displaced.items() if e.was == split.beside != n and e.began)
-    return next((n for n, e in entries if not _is_before(e.began, split.began)), split.beside)
+def _find_present_name(column: str, displaced: Mapping[str, DisplacedColumn]) -> str:
+    """The name of a column of the lake, from before another one took it over."""
+    return next((name for name, each in displaced.items() if each.was == column != name), column)
 
 
 def _is_before(began: str, other: str) -> bool:
