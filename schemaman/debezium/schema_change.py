@@ -171,9 +171,10 @@ def _observe_altered(change: SchemaChange, observed: Observation, entry: Struct)
         return (stated,) if observed.renames else (skip_run(change.run, "shadow-table"),)
     swap = (previous.table, table.table, change.touched_tables)
     has_copies = change.origin.connector_plugin.has_online_copies
-    if has_copies and is_swapped_out(*swap):
+    keyed = observed.schema is not None and bool(observed.schema.key)
+    if has_copies and is_swapped_out(*swap, keyed=keyed):
         return (skip_run(change.run, "shadow-table"),)
-    if has_copies and is_swapped_in(*swap):
+    if has_copies and is_swapped_in(*swap, keyed=keyed):
         shadow = _find_copied_table(change, previous) is not None
         put = replace(
             observed, previous=None if shadow else previous, renames=(), stated_attributes=(), ddl=None

@@ -44,7 +44,7 @@ from schemaman.migration.split_columns import (
 from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.name_adjustment import DISPLACED_SUFFIX
 from schemaman.model.schema import Column
-from schemaman.model.types import widens
+from schemaman.model.types import Decimal, Integer, widens
 
 _ROW_COLUMNS = frozenset(name for name, _ in (*KEYED, *KEYLESS))
 
@@ -151,6 +151,8 @@ class _Matcher:
             return
         same = [c for c in typed if c.type == column.type]
         wider = [c for c in typed if _holds_exactly(column, c)]
+        if not same and not wider and column.name in self.earlier.schema.key:
+            wider = [c for c in typed if c.name in self.later.schema.key and _is_same_number(column, c)]
         if same or wider:
             self._pair(column, (same or wider)[-1])
         elif held:
@@ -265,6 +267,22 @@ def _list_held(history: TableHistory, lake: LakeTable) -> dict[str, _Held]:
 def _holds_exactly(old: Column, new: Column) -> bool:
     """Whether a column holds each value of another one as it is; some types are equal in the lake alone."""
     return widens(old.type, new.type) and is_convertible(old.type, new.type)
+
+
+def _is_same_number(old: Column, new: Column) -> bool:
+    """Whether both columns have exact numbers.
+
+    Where the source gives the column of a key such a type, a row keeps its number, or no row has it: equal
+    numbers of both types are one row, as Spark compares them. A text may have several spellings of one.
+    """
+    return all(isinstance(c.type, Integer | Decimal) for c in (old, new))
+
+
+def list_perhaps_inexact(columns: TakenColumns) -> tuple[tuple[Column, Column], ...]:
+    """List the pairs of columns of which the later one does not hold each value of the earlier one."""
+    return tuple(
+        (old, new) for old, new in columns.pairs if old.type != new.type and not _holds_exactly(old, new)
+    )
 
 
 def list_required(columns: TakenColumns, later: LakeTable) -> Iterator[tuple[Column | None, Column]]:

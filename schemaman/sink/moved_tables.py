@@ -285,8 +285,11 @@ class TableMover:
         """Whether the rows of an ended incarnation may be written before its table gives up the name.
 
         So it is until the lake table has moved or has rows of a later incarnation, and where it moves by
-        itself. `history` is the whole one. Raises `StatementFailed`.
+        itself. The rows of a copy that was swapped in come after those of the table for which it was: no
+        lake table moves. `history` is the whole one. Raises `StatementFailed`.
         """
+        if self._find_swapped(end) is not None:
+            return False
         if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
             return False
         tables = list_successors(self._inspect, address, str(history.table))
@@ -405,7 +408,7 @@ class TableMover:
         and in the lake, so that no two mix.
         """
         whole = self.registry.history(swapped.table)
-        own = [v for v in whole.versions if v.incarnation == find_incarnation(moved.lake, swapped)]
+        own = [v for v in whole.versions if v.incarnation == find_incarnation(moved.lake, whole)]
         stamp = read_record(moved.lake.properties).version or ""
         held = next((v.number for v in reversed(own) if v.has_id(stamp)), None)
         if held is None or not swapped.latest.has_id(version.id):

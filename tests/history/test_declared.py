@@ -290,18 +290,7 @@ def test_the_drop_of_a_table_that_never_was_makes_no_history():
     ("__t_new", "__t_old", False),
 ])  # fmt: skip
 def test_an_online_schema_change_is_one_version_of_its_table(copy, left, shadow):
-    touched = {"table": f"{left},t"}
-    payloads = (
-        CREATE,
-        row(15, "a", "b"),
-        mysql(20, entry("CREATE", f'"shop"."{copy}"', "a", "b"), ddl=f"CREATE TABLE {copy} LIKE t"),
-        mysql(30, entry("ALTER", f'"shop"."{copy}"', "a", "b", "c"), ddl=f"ALTER TABLE {copy} ADD c INT"),
-        mysql(40, entry("ALTER", f'"shop"."{left}"', "a", "b"), ddl=f"RENAME TABLE t TO {left}", **touched),
-        mysql(40, entry("ALTER", '"shop"."t"', "a", "b", "c"), ddl=f"RENAME TABLE {copy} TO t", **touched),
-        row(35, "a", "b", "c", table=copy),
-        row(45, "a", "b", "c"),
-        mysql(50, entry("DROP", f'"shop"."{left}"'), ddl=f"DROP TABLE {left}"),
-    )
+    payloads = swap_in(copy, left, key=("a",))
     found = history("t", *payloads)
     assert (names(found), found.events) == ([("a", "b"), ("a", "b", "c")], ())
     assert [v.incarnation for v in found.versions] == [1, 1]
@@ -312,6 +301,36 @@ def test_an_online_schema_change_is_one_version_of_its_table(copy, left, shadow)
     assert (own is None) == shadow
     assert own is None or [e.kind for e in own.events] == ["renamed"]
     assert fold(told, TableId("srv", "shop", "", left), CONNECTORS.get) is None
+
+
+def test_a_copy_without_a_key_is_another_table():
+    """No tool makes one, and its rows are not known as those of the table."""
+    payloads = swap_in("_t_new", "_t_old", key=())
+    found = history("t", *payloads)
+    assert [(v.incarnation, *v.schema.names) for v in found.versions] == [(1, "a", "b"), (2, "a", "b", "c")]
+    assert [(e.kind, str(e.other)) for e in found.events] == [("renamed", "srv.shop._t_old")]
+    assert [(a.kind, a.name) for a in found.aliases if a.kind == "table"] == [("table", "srv.shop._t_new")]
+    assert ("online-migration", "t") not in notes(said(*payloads))
+
+
+def swap_in(copy: str, left: str, *, key: tuple[str, ...]) -> tuple[Payload, ...]:
+    """A table, and a copy of it that gets one more column and then the name of the table."""
+    touched = {"table": f"{left},t"}
+
+    def told(kind: str, table: str, *names: str) -> Payload:
+        return entry(kind, f'"shop"."{table}"', *names, key=key)
+
+    return (
+        mysql(10, told("CREATE", "t", "a", "b"), ddl="CREATE TABLE t (a INT, b INT)"),
+        row(15, "a", "b"),
+        mysql(20, told("CREATE", copy, "a", "b"), ddl=f"CREATE TABLE {copy} LIKE t"),
+        mysql(30, told("ALTER", copy, "a", "b", "c"), ddl=f"ALTER TABLE {copy} ADD c INT"),
+        mysql(40, told("ALTER", left, "a", "b"), ddl=f"RENAME TABLE t TO {left}", **touched),
+        mysql(40, told("ALTER", "t", "a", "b", "c"), ddl=f"RENAME TABLE {copy} TO t", **touched),
+        row(35, "a", "b", "c", table=copy),
+        row(45, "a", "b", "c"),
+        mysql(50, entry("DROP", f'"shop"."{left}"'), ddl=f"DROP TABLE {left}"),
+    )
 
 
 def test_what_the_copy_renames_the_table_renames():

@@ -277,6 +277,8 @@ def _number(told: Cell, there: object, type: str) -> bool:
 
 
 def _floating(told: Cell, there: object, type: str) -> bool:
+    if isinstance(there, int) and not isinstance(there, bool):
+        there = float(there)  # a lake in memory has the number from before its column became binary
     if not isinstance(there, float) or isinstance(told, bool):
         return False
     if isinstance(told, float):

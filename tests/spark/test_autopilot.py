@@ -27,7 +27,8 @@ from schemaman.spark.streaming.batch_report import BatchReport
 from tests.streaming.automatic_ways import WAYS, exchange_tables
 from tests.streaming.test_autopilot import keyless, told
 from tests.streaming.test_moved_tables import Source
-from tests.streaming.test_taken_columns import BIG, Server, change_and_rename
+from tests.streaming.test_online_copies import Copying, copy_rows
+from tests.streaming.test_taken_columns import BIG, Server, change_and_rename, change_key_and_rename
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
 from tests.support.recordings import recorded
@@ -390,6 +391,56 @@ def test_a_renamed_table_at_a_path_takes_rows_whose_columns_differ_and_gives_the
             sink(_make_frame(spark, server.connector.records), number)
         assert not any(each.blocked or each.quarantined for report in reports for each in report.tables)
         assert [row[:2] for row in read()] == [(1, 10), (2, BIG + 1), (3, 30), (4, BIG)]
+
+
+@pytest.mark.parametrize(
+    ("id", "taken"), [(7, [(1, 10), (2, 21), (3, 30), (7, 5)]), (BIG, [(2, 21), (3, 30)])]
+)
+def test_a_renamed_table_at_a_path_takes_rows_whose_key_had_another_type(
+    spark: SparkSession, tmp_path: Path, id: int, taken: list[tuple[int, int]]
+) -> None:
+    """None if the later type does not hold the key of one of them."""
+    server = Server()
+    change_key_and_rename(server, id)
+    target = sm.TargetSetting("lake", "delta", ("*",), path=f"{tmp_path}/{{table}}")
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy)
+        for number, records in enumerate((server.connector.records[:5], server.connector.records[5:])):
+            sink(_make_frame(spark, records), number)
+
+        def read() -> list[tuple[int, int]]:
+            rows = spark.table(f"delta.`{tmp_path}/b`").orderBy("id").collect()
+            return [(row.id, row.price) for row in rows]
+
+        assert read() == taken
+        begun = [from_text(line.statement) for line in registry.journal() if line.state == "started"]
+        for plan in (each for each in begun if each.phase is not None and each.phase.name == "take-rows"):
+            executor = sm.spark.Executor(spark)
+            back = plan_rollback(plan, executor.inspect(f"{tmp_path}/b", "delta"), len(plan.steps))
+            assert sm.apply(back, registry, executor, approved=True).state == "applied"
+        assert read() == [(2, 21), (3, 30)]
+
+
+def test_the_rows_of_a_copy_go_into_its_table_that_the_same_batch_makes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = Copying(None)  # type: ignore[arg-type]
+    copy_rows(source)
+    source.swap()
+    source.write("t", id=4, v="v4", n=8)
+    reports: list[BatchReport] = []
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        target = sm.TargetSetting("lake", "iceberg", ("*",), table="ice.copied.{table}")
+        quarantine = sm.spark.Quarantine("ice.copied.quarantine", "iceberg")
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
+        sink(_make_frame(spark, source.connector.records), 0)
+    rows = spark.table("ice.copied.t").where("NOT _row_deleted").orderBy("id").collect()
+    assert [(row.id, row.v, row.n) for row in rows] == [(1, "v1", 7), (2, "newer", None), (4, "v4", 8)]
+    assert not spark.catalog.tableExists("ice.copied._t_new")
+    assert not any(each.blocked or each.quarantined for report in reports for each in report.tables)
 
 
 def test_rows_that_a_table_with_a_name_took_over_are_given_back(spark: SparkSession, tmp_path: Path) -> None:

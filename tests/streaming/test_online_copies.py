@@ -73,6 +73,31 @@ def test_the_rows_of_a_copy_go_into_its_table_and_a_newer_row_stays(source: Copy
     assert [row["id"] for table in source.lake.lake() for row in table.rows if row[DELETED]] == [3]
 
 
+@pytest.mark.parametrize("reuses_name", [False, True])
+@pytest.mark.parametrize("is_altered", [False, True])
+def test_the_rows_of_a_copy_go_into_its_table_that_the_same_batch_makes(
+    source: Copying, reuses_name: bool, is_altered: bool
+) -> None:
+    """The table may get another column after it, and the batch another table under a name that was used."""
+    copy_rows(source)
+    source.swap()
+    if is_altered:
+        source.alter("t", "ADD m INT", v=TEXTS, n=NUMBERS, m=NUMBERS)
+    source.write("t", id=4, v="v4", n=8)
+    if reuses_name:
+        source.create("a", v=TEXTS)
+        source.write("a", id=5, v="v5")
+        source.rename("a", "b")
+        source.create("a", v=TEXTS)
+        source.write("a", id=6, v="v6")
+    (rows,) = (rows for rows in source.take(99).values() if rows[0]["id"] < 5)
+    assert sorted((row for row in rows if row["id"] != 3), key=lambda row: row["id"]) == [
+        {"id": 1, "v": "v1", "n": 7},
+        {"id": 2, "v": "newer"},
+        {"id": 4, "v": "v4", "n": 8} | ({"m": 1} if is_altered else {}),
+    ]
+
+
 def test_a_copy_whose_table_has_not_its_names_keeps_its_rows_in_a_table_of_its_own(source: Copying) -> None:
     """`v` is a number and then a day: the table has two columns for it, and the copy has one."""
     source.create("t", v=NUMBERS)
@@ -86,3 +111,18 @@ def test_a_copy_whose_table_has_not_its_names_keeps_its_rows_in_a_table_of_its_o
     source.write("t", id=3, v=2)
     found = source.take_last(6)
     assert {n: [row["id"] for row in rows] for n, rows in found.items()} == {"t": [2, 1, 3], "_t_new": [1, 2]}
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_the_log_of_a_copy_without_a_key_is_not_that_of_the_table(source: Copying, size: int) -> None:
+    """No tool makes such a copy, and one log would have the rows of both tables."""
+    source.key = ()
+    for table in ("t", "_t_new"):
+        source.create(table, v=TEXTS)
+        for id in (1, 2):
+            source.write(table, id=id, v=table)
+    source.swap()
+    source.write("t", id=3, v="newer")
+    logs = [[(row["id"], row["v"]) for row in rows] for rows in source.take(size).values()]
+    assert [(1, "_t_new"), (2, "_t_new"), (3, "newer")] in map(sorted, logs)
+    assert [(1, "t"), (2, "t")] in map(sorted, logs)

@@ -32,10 +32,11 @@ class Source:
     lake: MemorySink
     connector: Connector = field(default_factory=lambda: Connector("mysql"))
     types: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict)
+    key: tuple[str, ...] = ("id",)
 
     def _image(self, table: str) -> Node:
         columns = [column(n, *each, length=10) for n, each in self.types[table].items()]
-        return image(column("id", optional=False), *columns, key=("id",))
+        return image(column("id", optional=False), *columns, key=self.key)
 
     def create(self, table: str, **types: tuple[str, int]) -> None:
         self.types[table] = types
@@ -54,7 +55,9 @@ class Source:
 
     def write(self, table: str, op: str = "c", **values: Any) -> None:
         columns = {"id": INT} | {name: NODES[each[0]] for name, each in self.types[table].items()}
-        record = self.connector.row(columns, table=table, values={"id": 1, **values}, op=op)
+        record = self.connector.row(columns, self.key, table=table, values={"id": 1, **values}, op=op)
+        if not self.key:
+            return
         key = {**json.loads(record.key or b""), "payload": {"id": values.get("id", 1)}}
         self.connector.records[-1] = replace(record, key=json.dumps(key).encode())
 
@@ -64,7 +67,7 @@ class Source:
         for start in range(0, len(records), size):
             self.lake.take(records[start : start + size])
         assert (self.lake.withheld(), self.lake.stopped, self.lake.quiet) == ({}, set(), {})
-        own = {c.name for c in list_row_columns(("id",))}
+        own = {c.name for key in (("id",), ()) for c in list_row_columns(key)}
         return {
             address.rpartition(".")[2].strip("`"): [
                 {n: v for n, v in row.items() if v is not None and n not in own} for row in table.read()
@@ -202,7 +205,7 @@ def test_a_column_that_got_another_type_and_then_another_name_in_one_batch_goes_
     source.lake.take(source.connector.records[begun:])
     assert (source.lake.withheld(), source.lake.stopped) == ({}, set())
     (table,) = source.lake.lake()
-    own = {c.name for c in list_row_columns(("id",))}
+    own = {c.name for key in (("id",), ()) for c in list_row_columns(key)}
     rows = {row["id"]: {n: v for n, v in row.items() if v is not None} for row in table.rows}
     values = {id: sorted(str(v) for n, v in row.items() if n not in own) for id, row in rows.items()}
     expected = {1: ["1", "1970-01-04", "7"], 3: ["3", "9", "three"]}

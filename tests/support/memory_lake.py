@@ -52,6 +52,7 @@ _TEXT = r"'(?:[^'\\]|\\.)*'"
 _NAME_OR_TEXT = rf"({_PART})|({_TEXT})"
 _ALTERED = rf"(?:CREATE TABLE|ALTER TABLE|UPDATE|COMMENT ON TABLE) ({_PATH})"
 _SPAN = r"`_row_order` >= '([^']*)'(?: AND `_row_order` < '([^']*)')?"
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 
 
 class Crash(BaseException):
@@ -106,6 +107,13 @@ class MemoryTable:
         found = re.match(rf"SELECT count\(\*\) FROM {_PATH} WHERE (.*`{ORDER}`.*)$", statement)
         if found:
             return count_rows(list(self.rows.values()), self.fields, found[1]) if self.rows else 0
+        casts = re.findall(rf"try_cast\(try_cast\(({_PART}) AS (\w+)", statement)
+        if casts:
+            ranges = [(self.fields[_parts(part)[0]], _BITS.get(name, 128)) for part, name in casts]
+            return sum(
+                any(not -(2 ** (bits - 1)) <= row.get(field, 0) < 2 ** (bits - 1) for field, bits in ranges)
+                for row in self.rows.values()
+            )
         found = re.search(r" WHERE .* IS NOT NULL GROUP BY (.*) HAVING count", statement)
         if not found:
             return None

@@ -186,7 +186,11 @@ class MemorySink:
         self.meanwhile()
         seen: list[SinkTable] = []
         rows_of = self._write_ended(_split(histories, decoded), context, reading)
-        for table in order_by_end(histories.values()):
+        order = order_by_end(histories.values())
+        copies = [table for table in order if self._is_copy(histories[table], context)]
+        for table in (*(table for table in order if table not in copies), *copies):
+            if table in copies:
+                self._write_late(histories[table], rows_of, context)
             mine = rows_of[table]
             seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
             self._follow(table, mine, context, reading)
@@ -230,6 +234,11 @@ class MemorySink:
         for table in rows_of:
             self._write_late(reading.histories[table], rows_of, context)
         return rows_of
+
+    def _is_copy(self, history: TableHistory, context: MigrationContext) -> bool:
+        """Whether a table was the copy of an online schema change, and has the name of its table by now."""
+        follower = self._follower(history.table)
+        return context.open_table(follower, self.open_lake()).make_mover().is_swapped_in(history)
 
     def _write_late(
         self,

@@ -12,7 +12,7 @@ import json
 from dataclasses import replace
 
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.casts import write_conversion
+from schemaman.migration.casts import write_conversion, write_exactness
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.names import TAKEN_PROPERTY, format_property
 from schemaman.migration.properties.table_record import read_record
@@ -20,7 +20,7 @@ from schemaman.migration.recipes.phases import PhaseDraft
 from schemaman.migration.returned_rows import write_return
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.step_sequence import set_on_table
-from schemaman.migration.taken_columns import TakenColumns, list_required
+from schemaman.migration.taken_columns import TakenColumns, list_perhaps_inexact, list_required
 from schemaman.migration.target import Draft, LakeTable, find_column
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import AddColumn
@@ -52,6 +52,10 @@ def take_rows(
     nulls = " OR ".join(
         f"{quote_name(old.name)} IS NULL" for old, _ in list_required(columns, before) if old is not None
     )
+    inexact = " OR ".join(
+        f"NOT {write_exactness(quote_name(old.name), old.type, new.type)}"
+        for old, new in list_perhaps_inexact(columns)
+    )
     order = quote_name(ORDER)
     first, began = (f"(SELECT min({order}) FROM {name})" for name in (here, there))
     newer = f"o.{order} > {first} AND (o.{order} > n.{order} OR {began} < {first})"
@@ -66,7 +70,7 @@ def take_rows(
             write_return(here, there, same),
             (_WRITERS,),
             {"counts": {f"SELECT count(*) {missing}": 0}},
-            {"counts": {overlap: 0} | ({sql.count_rows(there, nulls): 0} if nulls else {})},
+            {"counts": {overlap: 0} | {sql.count_rows(there, each): 0 for each in (nulls, inexact) if each}},
         ),
         draft.now,
         why,
@@ -81,7 +85,8 @@ def take_rows(
     )
     recorded = replace(recorded, undo=undo.statement, before={"properties": {TAKEN_PROPERTY: had}})
     draft.add_step(recorded, set_on_table(draft.now, properties))
-    return "no row of the earlier table is newer than the first row of the later one, or than that of its key"
+    gate = "no row of the earlier table is newer than the first row of the later one, or than that of its key"
+    return f"{gate}, and each has a key that the later one holds exactly" if inexact else gate
 
 
 def _refuse(draft: PhaseDraft, earlier: LakeTable, address: str, columns: TakenColumns) -> Refusal | None:

@@ -36,6 +36,7 @@ from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.sink.ended_incarnations import (
     EndedRows,
+    find_end,
     list_ended_rows,
     list_late_versions,
     order_by_end,
@@ -347,28 +348,54 @@ class _BatchRun:
         rejected: int,
     ) -> BatchReport:
         ended, written_before = self._write_ended_rows(rows, counted)
+        order = order_by_end(self.histories.values())
+        copies = tuple(filter(self._is_copy, order))
         due: list[_Due] = []
         renamed: list[_Due] = []
         untargeted = 0
-        for table in order_by_end(self.histories.values()):
-            text = format_table(table)
-            changes = _select_changes(rows, text, counted)
-            if table in written_before:
-                changes = _select_versions(changes, text, written_before[table], others=True)
+        for table in order:
+            changes = self._select_unwritten(rows, counted, table, written_before)
             sink_tables = self.sink.list_sink_tables(table)
             untargeted += 0 if sink_tables else changes.count
-            found = [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
-            (renamed if self._is_renamed(table) else due).extend(found)
+            if table not in copies:
+                (renamed if self._is_renamed(table) else due).extend(self._list_due(sink_tables, changes))
         outcomes = self.sink._side_by_side.map(self.spark, due, self._write_alone)
         reports = [*ended, *self._settle_outcomes(raw, due, outcomes)]
         # The lake tables of their previous names must exist by now, also those that had to wait.
         outcomes = [self._write_alone(self.spark, each) for each in renamed]
         reports += self._settle_outcomes(raw, renamed, outcomes)
-        due += renamed
+        # The tables for which they were swapped in exist by now, and take their rows.
+        copied: list[_Due] = []
+        if copies:
+            reports += self._write_late_rows(rows, counted, written_before, copies)
+        for table in copies:
+            changes = self._select_unwritten(rows, counted, table, written_before)
+            copied += self._list_due(self.sink.list_sink_tables(table), changes)
+        reports += self._settle_outcomes(
+            raw, copied, [self._write_alone(self.spark, each) for each in copied]
+        )
+        due += renamed + copied
         reports += self.sink._history_changes.report_stale_tables(
             lambda _: self.executor, {sink_table for sink_table, _ in due}
         )
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
+
+    def _select_unwritten(
+        self,
+        rows: DecodedBatch,
+        counted: Mapping[str | None, RecordCount],
+        table: TableId,
+        written: Mapping[TableId, frozenset[int]],
+    ) -> TableChanges:
+        """Select the changes of a table but for those of the versions that are written."""
+        changes = _select_changes(rows, format_table(table), counted)
+        if table not in written:
+            return changes
+        return _select_versions(changes, format_table(table), written[table], others=True)
+
+    def _list_due(self, sink_tables: Iterable[SinkTable], changes: TableChanges) -> list[_Due]:
+        """List the sink tables of these that have changes to write, now or from before."""
+        return [(each, changes) for each in sink_tables if changes.count or _make_key(each) in self.waiting]
 
     def _settle_outcomes(
         self, raw: DataFrame | arrow.Table, due: Sequence[_Due], outcomes: Sequence[TableReport | Blocked]
@@ -412,16 +439,21 @@ class _BatchRun:
                     outcome = earlier._migrate_after_lease(sink_table, changes)
                     reports.append(earlier._write_or_block(sink_table, outcome, changes))
                 written[table] = written.get(table, frozenset()) | numbers
-        return [*reports, *self._write_late_rows(rows, counted, written)], written
+        return [*reports, *self._write_late_rows(rows, counted, written, self.tables.values())], written
 
     def _write_late_rows(
         self,
         rows: DecodedBatch,
         counted: Mapping[str | None, RecordCount],
         written: dict[TableId, frozenset[int]],
+        tables: Iterable[TableId],
     ) -> Iterator[TableReport]:
-        """Write the rows of ended tables whose lake tables have moved; add their versions to `written`."""
-        for text, table in self.tables.items():
+        """Write the rows of ended tables whose lake tables have moved; add their versions to `written`.
+
+        `tables` are those of the rows.
+        """
+        for table in tables:
+            text = format_table(table)
             numbers = counted.get(text, RecordCount()).versions - written.get(table, frozenset())
             for end, late in list_late_versions(self.histories[table], numbers):
                 changes = _select_versions(_select_changes(rows, text, counted), text, late)
@@ -517,6 +549,14 @@ class _BatchRun:
 
     def _is_renamed(self, table: TableId) -> bool:
         return any(alias.kind == "table" for alias in self.histories[table].aliases)
+
+    def _is_copy(self, table: TableId) -> bool:
+        """Whether a table was the copy of an online schema change, and has the name of its table by now."""
+        history = self.histories[table]
+        if find_end(history, history.latest.incarnation) is None:
+            return False
+        sink_tables = self.sink.list_sink_tables(table)
+        return any(self._open(each).make_mover().is_swapped_in(history) for each in sink_tables)
 
     def _write_alone(self, spark: SparkSession, due: _Due) -> TableReport | Blocked:
         """Migrate and write one table in a session; what has to wait is returned as blocked.
