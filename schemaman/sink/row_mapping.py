@@ -109,6 +109,7 @@ class RowMap:
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
     `possible_keys` are these keys, each without columns that the lake lacks; nothing if it lacks a whole one.
+    An empty key there is unknown: see `limit_versions`.
     `whole_keys` are those of versions that show only a part of the next key. `is_over`: no record is known to
     follow that could confirm a key. `closed` is why the table takes no rows any more.
     `settled_ends` are ended incarnations whose late rows a person left out.
@@ -263,6 +264,22 @@ def map_columns(
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
     )
+
+
+def limit_versions(to: RowMap, versions: range) -> RowMap:
+    """The map of a table that takes the rows of these versions alone.
+
+    A successor may lack each column of an earlier key, which is then one of unknown columns. Where it begins
+    with rows whose key no record confirms, each row of it from before an uncertain one is uncertain, too. By
+    the unknown key, any of them may be the same row. So an uncertain update waits if there is another row.
+    The first one does not: its row was in no row of this table before.
+    """
+    doubtful = [number for number in versions if number in to.key_proofs]
+    is_first = bool(versions.start and doubtful) and all(
+        to.key_proofs.get(number) == _NEVER for number in range(versions.start, doubtful[-1])
+    )
+    keys: tuple[tuple[str, ...], ...] = ((),) if is_first else ()
+    return replace(to, versions=versions, possible_keys=to.possible_keys or keys)
 
 
 def _find_ambiguous(

@@ -278,3 +278,34 @@ def test_a_table_takes_no_row_under_a_key_that_nothing_confirms_where_people_dec
     lake.take([])
     assert [place[2] for place in lake.withheld()] == [5]
     assert list_ids(lake) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_an_update_is_of_a_row_that_lacks_the_column_of_another_key_as_it_does(
+    lake: MemorySink, size: int
+) -> None:
+    """No key had the column `lost` while the source had none, so that it tells no two rows apart."""
+    records = [told(n, {"id": n, "lost": n}) for n in (0, 1)]
+    records += [late(2, {"id": 2, "lost": 2}, ("id", "lost"))]
+    records += [soon(4, {"id": 5, "n": "1"}, ("id",))]
+    records += [soon(n, {"id": 5, "n": "2"}, ("id",), "u") for n in (5, 6)]
+    records += [told(8, {"id": 8, "n": "8"}), told(9, {"id": 5, "n": "2"}, "d")]
+    take(lake, records, size)
+    assert (lake.withheld(), list_ids(lake)) == ({}, [0, 1, 2, 8])
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize("other", ["k4", "k5"])
+def test_the_first_row_of_a_successor_was_in_no_row_of_it_before(
+    lake: MemorySink, size: int, other: str
+) -> None:
+    """No column of the earlier key is there. Another update may be of the same row, by an unknown key."""
+    records = [told(n, {"id": f"x{n}", "v": n}) for n in (0, 1, 2)]
+    records += [late(4, {"code": "k4", "n": 4, "m": 1}, ("code",), "u")]
+    records += [late(5, {"code": other, "n": 5, "m": 1}, ("code",), "u")]
+    records += [told(n, {"code": f"k{n}", "n": n}, "c", ("code",)) for n in (8, 9)]
+    take(lake, records, size)
+    assert [place[2] for place in lake.withheld()] == ([] if other == "k4" else [4, 5])
+    _, second = read_rows(lake)
+    rows = {row["code"]: row["n"] for row in second}
+    assert rows == {"k8": 8, "k9": 9} | ({"k4": 5} if other == "k4" else {})
