@@ -309,3 +309,38 @@ def test_the_first_row_of_a_successor_was_in_no_row_of_it_before(
     _, second = read_rows(lake)
     rows = {row["code"]: row["n"] for row in second}
     assert rows == {"k8": 8, "k9": 9} | ({"k4": 5} if other == "k4" else {})
+
+
+@pytest.mark.parametrize("size", [1, 3, 20])
+def test_rows_under_a_key_that_came_and_went_are_written_wherever_batches_end(
+    lake: MemorySink, size: int
+) -> None:
+    """In one batch the table never has that key. Of two rows with one `id` then, the second one waits."""
+    key = ("id", "n")
+    records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]
+    records += [
+        told(4, {"id": 4, "n": 4, "v": 0}, "c", key),
+        told(5, {"id": 1, "n": 1, "v": 5}, "u", key),
+        told(6, {"id": 2, "n": 7, "v": 6}, "c", key),
+        told(7, {"id": 2, "n": 7, "v": 7}, "u", key),
+        told(8, {"id": 2, "n": 7, "v": 7}, "d", key),
+        told(9, {"id": 3, "n": 3, "v": 0}, "d", key),
+    ]
+    records += [soon(10, {"id": 10, "n": 10, "v": 0}, ("id",))]
+    records += [told(n, {"id": n + 0.5, "n": n, "v": 0}) for n in (14, 15)]
+    take(lake, records, size)
+    assert sorted(place[2] for place in lake.withheld()) == ([6, 7, 8] if size == 20 else [])
+    rows = {row["id"]: row["v"] for rows in read_rows(lake) for row in rows}
+    assert rows == {1: 5, 2: 0, 4: 0, 10: 0, 14.5: 0, 15.5: 0}
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_new_row_under_a_key_without_the_columns_of_the_present_one_is_written(
+    lake: MemorySink, size: int
+) -> None:
+    records = [told(n, {"id": n, "n": n}) for n in (1, 2)]
+    records += [told(n, {"id": n, "n": n}, "c", ("n",)) for n in (4, 5)]
+    records += [soon(10, {"id": 10, "n": 10}, ("id",))]
+    records += [told(n, {"id": n + 0.5, "n": n}) for n in (14, 15)]
+    take(lake, records, size)
+    assert (lake.withheld(), list_ids(lake)) == ({}, [1, 2, 4, 5, 10, 14.5, 15.5])
