@@ -162,7 +162,8 @@ def format_other_row_query(
         return " OR ".join(found)
 
     there = f"NOT {_format_deleted(truncated, 'r')}"
-    came_first = f"least(r.{quote(helpers.fresh)}, r.{quote(helpers.first)}) < {alike}"
+    claims = (f"r.{quote(name)}" for name in (helpers.fresh, helpers.first))
+    came_first = " OR ".join(f"{claim} < {alike}" for claim in claims)
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_staged = format_conflict(staged, f"NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
