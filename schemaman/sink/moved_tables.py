@@ -49,6 +49,7 @@ from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.ended_incarnations import find_end, list_previous_names
 from schemaman.sink.preflight import Preflight, PreviousTable
+from schemaman.sink.stale_rows import clear_reading
 
 Turn = AbstractContextManager[TargetLease]
 Apply = Callable[[Plan], tuple[str, ...]]
@@ -652,7 +653,8 @@ class TableMover:
         if read_record(found.lake.properties).source == str(found.table):
             self._require_own_rows(found.table, found.lake)
         former = self.registry.history(found.table)
-        return self._adopt(former, found.lake, (found.address, address), (history.table, None), turn)
+        begun = next(v.at for v in history.versions if v.incarnation == history.latest.incarnation)
+        return self._adopt(former, found.lake, (found.address, address), (history.table, begun), turn)
 
     def _adopt(
         self,
@@ -669,7 +671,9 @@ class TableMover:
         table names its new source before it moves, so that a run that stops in between goes on.
         """
         (address, to), (other, at) = names, renamed
-        if read_record(lake.properties).source == str(other):
+        # a source that has its first name back has a table that names it, with the stamp of its first stay
+        is_back = other == history.table and find_incarnation(lake, history) != history.latest.incarnation
+        if read_record(lake.properties).source == str(other) and not is_back:
             known = self._find_followed(lake, other) or migration_source(self.registry.history(other))
             return self._move(known, lake, names, turn)
         updated, steps = self._bring_up_to_date(history, lake, address)
@@ -677,7 +681,8 @@ class TableMover:
         if followed is None or TARGETS.get(self.target.format).rename_table(address, to) is None:
             return ()
         parts = record_moved_parts(_end_at(history, updated), updated, followed)
-        stamp, before = {**_make_stamp(followed), **parts}, updated.properties
+        own = {**_make_stamp(followed), **clear_reading(updated, other)}
+        stamp, before = {**own, **parts}, updated.properties
         turn.require_held()
         stamped = self._stamp(updated, address, stamp)
         moved = self._move(followed, stamped, names, turn)

@@ -94,7 +94,7 @@ def split_key(key: Any, to: RowMap) -> Mapping[str, object]:
 def _is_mapped_plainly(sample: RowChange, to: RowMap) -> bool:
     """Whether rows of a version go into the table, under its present key."""
     version = sample.version
-    if version is None or to.key_proofs or to.settled or to.closed:
+    if version is None or to.key_proofs or to.settled or to.passed or to.closed:
         return False
     if to.incarnations.get(version, to.incarnation) != to.incarnation:
         return False

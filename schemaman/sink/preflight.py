@@ -226,7 +226,7 @@ class Preflight:
             for each in self.list_addresses(address(previous), format, recorded):
                 lake = self.executor.inspect(each, format)
                 if lake is not None and each != lake_table:
-                    is_adopted = read_record(lake.properties).source == str(history.table)
+                    is_adopted = _is_of_newest(lake, history, previous)
                     tables = list_successors(inspect, each)
                     own = [t for t in tables if find_incarnation(t.lake, recorded) == incarnation]
                     if (is_adopted or own) and all(table.address != lake_table for table in tables):
@@ -267,6 +267,16 @@ class Preflight:
 
         name_displaced(address, is_last)
         return (address, *displaced)
+
+
+def _is_of_newest(lake: LakeTable, history: TableHistory, previous: TableId) -> bool:
+    """Whether the table of a previous name has the stamp of the source already, but not yet its name.
+
+    Where a source has its first name back, tables of all its incarnations name it: the stamp decides.
+    """
+    is_named = read_record(lake.properties).source == str(history.table)
+    newest = history.latest.incarnation
+    return is_named and (previous != history.table or find_incarnation(lake, history) == newest)
 
 
 def _began_by_rename(history: TableHistory) -> bool:

@@ -107,6 +107,7 @@ class RowMap:
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
     `possible_keys` are these keys, each without columns that the lake lacks; nothing if it lacks a whole one.
+    An empty key there is unknown: see `limit_versions`.
     `whole_keys` are those of versions that show only a part of the next key. `is_over`: no record is known to
     follow that could confirm a key. `closed` is why the table takes no rows any more.
     `settled_ends` are ended incarnations whose late rows a person left out.
@@ -114,6 +115,7 @@ class RowMap:
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
     `ambiguous` are columns in which versions of the source mean different values by the same one.
     `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
+    `passed` are versions with another key that came and went: a later one surely has the table's own key.
     """
 
     columns: tuple[Column, ...]
@@ -142,6 +144,7 @@ class RowMap:
     adds_texts: bool = False
     ambiguous: frozenset[str] = frozenset()
     possible_keys: tuple[tuple[str, ...], ...] = ()
+    passed: frozenset[int] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -236,6 +239,8 @@ def map_columns(
     others = [(same_ids[id], name) for name, id in column_map.others.items() if id in same_ids]
     siblings = _list_siblings(_find_owners(recorded, history), kept_parts, others, names, names_by_version)
     proofs = find_key_proofs(recorded) if proves_keys else {}
+    passed = _find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
+    has_keys = bool(proofs or passed)
     return RowMap(
         columns,
         key,
@@ -253,14 +258,31 @@ def map_columns(
         proofs,
         {name: text for text, parts in of_texts.items() for name in parts},
         _find_settled(recorded, proofs, names, key),
-        _list_key_parts(recorded, names, key) if proofs else frozenset(),
+        _list_key_parts(recorded, names, key) if has_keys else frozenset(),
         _find_whole_keys(recorded, proofs, names),
         recorded.has_ended or is_over,
-        possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if proofs else (),
+        possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
+        passed=passed,
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
     )
+
+
+def limit_versions(to: RowMap, versions: range) -> RowMap:
+    """The map of a table that takes the rows of these versions alone.
+
+    A successor may lack each column of an earlier key, which is then one of unknown columns. Where it begins
+    with rows whose key no record confirms, each row of it from before an uncertain one is uncertain, too. By
+    the unknown key, any of them may be the same row. So an uncertain update waits if there is another row.
+    The first one does not: its row was in no row of this table before.
+    """
+    doubtful = [number for number in versions if number in to.key_proofs]
+    is_first = bool(versions.start and doubtful) and all(
+        to.key_proofs.get(number) == NEVER_PROVEN for number in range(versions.start, doubtful[-1])
+    )
+    keys: tuple[tuple[str, ...], ...] = ((),) if is_first else ()
+    return replace(to, versions=versions, possible_keys=to.possible_keys or keys)
 
 
 def _find_ambiguous(
@@ -380,15 +402,35 @@ def _find_settled(
     history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str], key: Collection[str]
 ) -> frozenset[int]:
     """The versions whose key nothing confirms, before a confirmed one whose key is that of the lake table."""
-    same = [
+    last = max(_list_same_keys(history, names, key), default=0)
+    return frozenset(number for number, at in proofs.items() if at == NEVER_PROVEN and number < last)
+
+
+def _find_passed(
+    history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str], key: Collection[str]
+) -> frozenset[int]:
+    """The versions with a confirmed key that is not that of the lake table, between two which have it."""
+    same = _list_same_keys(history, names, key)
+    between = range(min(same, default=0), max(same, default=0))
+    return frozenset(
+        v.number
+        for v in history.versions
+        if v.number in between
+        and v.number not in same
+        and v.schema.key
+        and proofs.get(v.number) != NEVER_PROVEN
+    )
+
+
+def _list_same_keys(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> list[int]:
+    """The versions of the present incarnation that surely have the key of the lake table."""
+    return [
         v.number
         for v in history.versions
         if "key" not in v.unconfirmed
         and v.incarnation == history.latest.incarnation
         and is_same_key([names.get(c.id or 0, "") for c in v.schema.columns if c.name in v.schema.key], key)
     ]
-    last = max(same, default=0)
-    return frozenset(number for number, at in proofs.items() if at == NEVER_PROVEN and number < last)
 
 
 def _map_split_columns(
@@ -533,8 +575,9 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if isinstance(key, UnfitColumn):
         return UnnamedRow(key.column, key.reason, tuple(_list_names(change, mapped, to)))
     values = key if change.op == "d" else mapped | key
-    values = {**values, **_fill_metadata(change, to)}
     claim = _find_claim(change, key if change.op == "d" else mapped, to)
+    key = {name: values[name] for name in to.key}
+    values = {**values, **_fill_metadata(change, to)}
     if not claim and to.possible_keys and change.op != "d" and _is_key_uncertain(change, to):
         claim = "first"
     return LakeChange(
@@ -563,7 +606,8 @@ def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
     if not isinstance(key, UnfitColumn):
         return key
     row = change.before if change.op == "d" else change.after
-    image = _map_values(row or {}, change, to) if _is_key_uncertain(change, to) else {}
+    is_known = _is_key_uncertain(change, to) or (change.version in to.passed and change.op != "d")
+    image = _map_values(row or {}, change, to) if is_known else {}
     if isinstance(image, UnfitColumn) or not _has_values(image, to.key):
         return None
     return {name: image[name] for name in to.key}
@@ -612,7 +656,7 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if change.version in to.settled and is_new and _has_values(image, to.key):
         # A row that was created then is a new one, whatever its key was: it has that of the table.
         return {name: image[name] for name in to.key}
-    sent = _read_uncertain_key(change, image, to)
+    sent = _read_passed_key(change, image, to) or _read_uncertain_key(change, image, to)
     if sent is not None:
         return sent
     if is_open and not (is_new and then == set(to.key)):
@@ -670,8 +714,33 @@ def _read_uncertain_key(
     return None
 
 
+def _read_passed_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict[str, object] | None:
+    """The table's key, and what else the record has of its own, under a key that came and went; else None.
+
+    A new row has no row in the lake, which a live one of its key would be: two rows may share that key then.
+    A change that kept a key with all columns of the table's kept that, too: its row is the same in both, and
+    each other one of the table's key waits. Nothing shows which row it was where the table's key is no part.
+    """
+    if change.version not in to.passed or change.redelivered:
+        return None
+    own = _map_values(change.key or {}, change, to)
+    if change.op == "c":
+        return {name: image[name] for name in to.key} if _has_values(image, to.key) else None
+    if (
+        isinstance(own, UnfitColumn)
+        or change.op not in ("u", "d")
+        or not set(to.key) < _list_then(change, to)
+    ):
+        return None
+    is_kept = change.op == "d" or (change.before is None and all(image.get(n) == v for n, v in own.items()))
+    is_whole = own.keys() == _list_then(change, to) and own.keys() <= to.key_parts
+    return own if is_kept and is_whole and _has_values(own, to.key) else None
+
+
 def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> Claim:
-    """What the lake must confirm of a row whose key at the source is uncertain."""
+    """What the lake must confirm of a row whose key at the source is uncertain, or came and went."""
+    if _read_passed_key(change, image, to) is not None:
+        return "fresh" if change.op == "c" else "alike"
     if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
         return ""
     then, is_open = _list_then(change, to), _is_key_open(change, to)

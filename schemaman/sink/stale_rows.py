@@ -176,6 +176,15 @@ class StaleRowCheck:
         return int(known["said"])
 
 
+def clear_reading(lake: LakeTable, table: TableId) -> Mapping[str, str]:
+    """The property with which a table comes back to a name: no row was read under it since it came back.
+
+    What it says of its first stay is not of the table that has the name now. Empty if it says nothing of it.
+    """
+    known = _parse_property(lake) or {}
+    return {READ_PROPERTY: "{}"} if known.get("table") == str(table) else {}
+
+
 def _find_last_rename(
     histories: Iterable[TableHistory], name: str, until: Coordinates | None
 ) -> tuple[TableId, Coordinates] | None:

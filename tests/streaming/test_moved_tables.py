@@ -164,6 +164,44 @@ def test_a_table_keeps_its_rows_that_has_had_one_name_twice(source: Source, size
     }
 
 
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("size", [1, 3, 6, 100])
+@pytest.mark.parametrize(
+    "exchanges", [("cbx:ac", "bax:bc", "acx:"), ("cax:", "acy:")], ids=["three exchanges", "back at once"]
+)
+def test_a_table_that_gets_its_first_name_back_has_the_rows_of_both_stays(
+    store: SqlStore, exchanges: tuple[str, ...], size: int, format: str
+) -> None:
+    """No row came under its names in between, so that its lake table still shows the first stay.
+
+    Paths keep their names: there the rows of the first stay are in the table before, with a note.
+    """
+    source = Source(MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False))
+    rows: dict[str, dict[int, str]] = {}
+
+    def write(table: str) -> None:
+        id = sum(map(len, rows.values())) + 1
+        rows.setdefault(table, {})[id] = f"{table}{id}"
+        source.write(table, id)
+
+    for table in "abc":
+        source.create(table)
+        write(table)
+    for exchange in exchanges:
+        _exchange(source, *exchange[:3])
+        rows[exchange[0]], rows[exchange[1]] = rows[exchange[1]], rows[exchange[0]]
+        for table in exchange[4:]:
+            write(table)
+    for table in "abc":
+        write(table)
+    source.take(size)
+    found = [(str(t.source), _read(t.rows)) for t in source.lake.lake()]
+    if format == "iceberg":
+        assert sorted(found) == [(f"srv.shop.{table}", rows[table]) for table in "abc"]
+    else:
+        assert {id for _, mine in found for id in mine} == {id for mine in rows.values() for id in mine}
+
+
 def test_a_table_that_was_rebuilt_beside_the_old_one_takes_its_place(source: Source) -> None:
     source.create("t", 1, 2)
     source.create("t_copy", 1, 2)

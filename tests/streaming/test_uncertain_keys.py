@@ -295,3 +295,69 @@ def test_an_update_that_may_have_the_earlier_key_names_its_row_before_the_table_
     assert lake.withheld() == {}
     (rows,) = read_rows(lake)
     assert sorted((row["id"], row["n"]) for row in rows) == [(0, 71), *((1, n) for n in (20, 21, 22, 23, 71))]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_an_update_is_of_a_row_that_lacks_the_column_of_another_key_as_it_does(
+    lake: MemorySink, size: int
+) -> None:
+    """No key had the column `lost` while the source had none, so that it tells no two rows apart."""
+    records = [told(n, {"id": n, "lost": n}) for n in (0, 1)]
+    records += [late(2, {"id": 2, "lost": 2}, ("id", "lost"))]
+    records += [soon(4, {"id": 5, "n": "1"}, ("id",))]
+    records += [soon(n, {"id": 5, "n": "2"}, ("id",), "u") for n in (5, 6)]
+    records += [told(8, {"id": 8, "n": "8"}), told(9, {"id": 5, "n": "2"}, "d")]
+    take(lake, records, size)
+    assert (lake.withheld(), list_ids(lake)) == ({}, [0, 1, 2, 8])
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize("other", ["k4", "k5"])
+def test_the_first_row_of_a_successor_was_in_no_row_of_it_before(
+    lake: MemorySink, size: int, other: str
+) -> None:
+    """No column of the earlier key is there. Another update may be of the same row, by an unknown key."""
+    records = [told(n, {"id": f"x{n}", "v": n}) for n in (0, 1, 2)]
+    records += [late(4, {"code": "k4", "n": 4, "m": 1}, ("code",), "u")]
+    records += [late(5, {"code": other, "n": 5, "m": 1}, ("code",), "u")]
+    records += [told(n, {"code": f"k{n}", "n": n}, "c", ("code",)) for n in (8, 9)]
+    take(lake, records, size)
+    assert [place[2] for place in lake.withheld()] == ([] if other == "k4" else [4, 5])
+    _, second = read_rows(lake)
+    rows = {row["code"]: row["n"] for row in second}
+    assert rows == {"k8": 8, "k9": 9} | ({"k4": 5} if other == "k4" else {})
+
+
+@pytest.mark.parametrize("size", [1, 3, 20])
+def test_rows_under_a_key_that_came_and_went_are_written_wherever_batches_end(
+    lake: MemorySink, size: int
+) -> None:
+    """In one batch the table never has that key. Of two rows with one `id` then, the second one waits."""
+    key = ("id", "n")
+    records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]
+    records += [
+        told(4, {"id": 4, "n": 4, "v": 0}, "c", key),
+        told(5, {"id": 1, "n": 1, "v": 5}, "u", key),
+        told(6, {"id": 2, "n": 7, "v": 6}, "c", key),
+        told(7, {"id": 2, "n": 7, "v": 7}, "u", key),
+        told(8, {"id": 2, "n": 7, "v": 7}, "d", key),
+        told(9, {"id": 3, "n": 3, "v": 0}, "d", key),
+    ]
+    records += [soon(10, {"id": 10, "n": 10, "v": 0}, ("id",))]
+    records += [told(n, {"id": n + 0.5, "n": n, "v": 0}) for n in (14, 15)]
+    take(lake, records, size)
+    assert sorted(place[2] for place in lake.withheld()) == ([6, 7, 8] if size == 20 else [])
+    rows = {row["id"]: row["v"] for rows in read_rows(lake) for row in rows}
+    assert rows == {1: 5, 2: 0, 4: 0, 10: 0, 14.5: 0, 15.5: 0}
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_new_row_under_a_key_without_the_columns_of_the_present_one_is_written(
+    lake: MemorySink, size: int
+) -> None:
+    records = [told(n, {"id": n, "n": n}) for n in (1, 2)]
+    records += [told(n, {"id": n, "n": n}, "c", ("n",)) for n in (4, 5)]
+    records += [soon(10, {"id": 10, "n": 10}, ("id",))]
+    records += [told(n, {"id": n + 0.5, "n": n}) for n in (14, 15)]
+    take(lake, records, size)
+    assert (lake.withheld(), list_ids(lake)) == ({}, [1, 2, 4, 5, 10, 14.5, 15.5])

@@ -327,7 +327,8 @@ class MemoryTable:
             return False
         others = [
             row for row in batch
-            if not row[DELETED] and (row[helpers.alike] or (row[helpers.first] or "~") < alike)
+            if not row[DELETED]
+            and (row[helpers.alike] or min(row[helpers.fresh] or "~", row[helpers.first] or "~") < alike)
         ]  # fmt: skip
         return not to.possible_keys or any(
             _do_conflict(own, row, to) for row in (*(row for row, _ in there), *others)

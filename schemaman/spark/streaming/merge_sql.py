@@ -143,7 +143,8 @@ def format_other_row_query(
 ) -> str:
     """Select the staged rows whose key is uncertain, and which the table does not confirm (`uncertain_keys`).
 
-    `parts` are the columns of the possible `keys`, which are empty if they are not known; `truncated` is the
+    `parts` are the columns of the possible `keys`, which are empty if they are not known. An empty key is one
+    of which no column is known: each other row may be the same by it. `truncated` is the
     position of a TRUNCATE in the batch. A row of the table that is not older confirms nothing, and stays.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
@@ -161,7 +162,9 @@ def format_other_row_query(
         return " OR ".join(found)
 
     there = f"NOT {_format_deleted(truncated, 'r')}"
-    came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR r.{quote(helpers.first)} < {alike})"
+    claims = (f"r.{quote(name)}" for name in (helpers.fresh, helpers.first))
+    came_first = " OR ".join(f"{claim} < {alike}" for claim in claims)
+    came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_staged = format_conflict(staged, f"NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
     newer = format_conflict(table, f"{there} AND r.{quote(ORDER)} > {first}") if keys else "false"
@@ -179,7 +182,7 @@ def _format_same(one: str, other: str, columns: Sequence[str]) -> str:
 
 
 def _format_equal(one: str, other: str, columns: Sequence[str]) -> str:
-    return " AND ".join(f"{one}.{quote(name)} = {other}.{quote(name)}" for name in columns)
+    return " AND ".join(f"{one}.{quote(name)} = {other}.{quote(name)}" for name in columns) or "true"
 
 
 def format_written_query(

@@ -322,7 +322,7 @@ class ChangeFolder:
     def _is_confirmed(self, change: LakeChange, before: LakeChange) -> bool:
         """Whether the change before confirms what one with an uncertain key claims of its row."""
         if change.claim == "alike" and before.op != "d":
-            return all(before.values.get(n, self) == change.values.get(n) for n in self.to.key_parts)
+            return all(_has_same_part(before, change, name) for name in self.to.key_parts)
         is_absent = change.claim == "fresh" and before.op == "d"
         return change.claim in ("", "first", "alone") or is_absent
 
@@ -395,6 +395,16 @@ def describe_outcome(read: RowOutcome) -> dict[str, object]:
 def _escape_text(text: str) -> str:
     """Escape lone surrogates of a text, which JSON may contain and a column cannot store."""
     return text.encode(errors="backslashreplace").decode()
+
+
+def _has_same_part(before: LakeChange, change: LakeChange, name: str) -> bool:
+    """Whether a column of a possible key is the same in two changes of one key, the second one uncertain.
+
+    Where the source had no such column at both times, no key had it then: it tells no two rows apart.
+    """
+    if name in before.values:
+        return before.values[name] == change.values.get(name)
+    return name not in change.values and name not in before.unavailable | change.unavailable
 
 
 def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:

@@ -12,7 +12,7 @@ from schemaman.migration.settings import TargetSetting
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.schema import TableId
-from schemaman.sink.row_mapping import RowMap, map_columns
+from schemaman.sink.row_mapping import RowMap, limit_versions, map_columns
 from schemaman.sink.row_places import RowPlace
 
 
@@ -89,7 +89,7 @@ class Ready:
         if self.place is None or (not self.place.first and self.place.until is None):
             return found
         until = history.latest.number + 1 if self.place.until is None else self.place.until
-        return replace(found, versions=range(self.place.first, until))
+        return limit_versions(found, range(self.place.first, until))
 
 
 @dataclass(frozen=True, slots=True)
