@@ -578,8 +578,8 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     claim = _find_claim(change, key if change.op == "d" else mapped, to)
     key = {name: values[name] for name in to.key}
     values = {**values, **_fill_metadata(change, to)}
-    if not claim and to.possible_keys and change.op != "d" and _is_key_uncertain(change, to):
-        claim = "first"
+    if not claim and _is_key_uncertain(change, to):
+        claim = "alone" if change.op == "d" else "first" if to.possible_keys else ""
     return LakeChange(
         change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
     )

@@ -361,3 +361,17 @@ def test_a_new_row_under_a_key_without_the_columns_of_the_present_one_is_written
     records += [told(n, {"id": n + 0.5, "n": n}) for n in (14, 15)]
     take(lake, records, size)
     assert (lake.withheld(), list_ids(lake)) == ({}, [1, 2, 4, 5, 10, 14.5, 15.5])
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("key", [("n",), ("id", "n")], ids=str)
+def test_a_delete_under_another_key_leaves_the_row_that_may_be_another_one(
+    lake: MemorySink, key: tuple[str, ...], size: int
+) -> None:
+    """Two rows had one `id` then. REPLICA IDENTITY FULL sends the whole row before the delete."""
+    records = [told(n, {"id": n, "n": n}) for n in (1, 2)]
+    records += [late(3, {"id": 1, "n": 9}, key), late(4, {"id": 1, "n": 9}, key, "d")]
+    records += [told(n, {"id": n, "n": n}) for n in (8, 9)]
+    take(lake, records, size)
+    assert list_ids(lake) == [1, 2, 8, 9]
+    assert [place[2] for place in lake.withheld()] == [3, 4]
