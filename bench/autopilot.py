@@ -491,6 +491,9 @@ REVIEWED = {
     "is not confirmed that its key is now": "the table begins with a key that no record confirms",
     "the delete may not name its row": "an index other than the key identifies the rows at the source",
     "its key is uncertain": "two rows of the lake may be meant, and nothing in the record tells which",
+    "it arrived after a newer record of its row": (
+        "the newer record may have lost the column, or the value; only a snapshot shows which"
+    ),
 }
 """What no rule can settle, by a part of the normalised reason, and why."""
 
