@@ -8,6 +8,7 @@ from schemaman.api.spark_session import open_executor, require_lasting_catalog
 from schemaman.api.target_tables import TargetTable, list_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.errors import UsageError
+from schemaman.history.decisions import Rename, list_proven_renames
 from schemaman.history.open_renames import describe_open_renames, treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.journal import StoreJournal
@@ -19,7 +20,7 @@ from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import split_columns
+from schemaman.migration.split_columns import join_split_renames, split_columns
 from schemaman.migration.successor import find_first_address, is_numbered, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
@@ -120,7 +121,7 @@ class LakePlanner:
             return plan
         registry = self.preflight.registry
         lines = registry.dated_journal(target=target_id(table.format, table.table))
-        history = self.settle_renames(table)
+        history = self.settle_renames(table, lake_table)
         others = tuple(each for each in table.neighbours if each != table.history.table)
         how = (lines, self.executor, registry.clock(), others, table.address or str)
         return ReaderViews().plan_view(plan, lake_table, history, table.view, *how)
@@ -130,9 +131,18 @@ class LakePlanner:
         source, target = self.make_source(table, lake_table), TARGETS.get(table.format)
         return RecipePlanner(source, target, table.table, self.policy, table.target)
 
-    def settle_renames(self, table: TargetTable) -> TableHistory:
-        """The history of the source, in which an open rename is an addition where the policy has it so."""
-        return treat_as_additions(table.history) if self._keeps_both(table) else table.history
+    def settle_renames(self, table: TargetTable, lake_table: LakeTable | None = None) -> TableHistory:
+        """The history of the source, in which an open rename is an addition where the policy has it so.
+
+        A column that `lake_table` has in parts since a rename on proof is one column.
+        """
+        history = join_split_renames(table.history, lake_table, self.list_proven_renames(table))
+        return treat_as_additions(history) if self._keeps_both(table) else history
+
+    def list_proven_renames(self, table: TargetTable) -> tuple[Rename, ...]:
+        """List the renames on proof of the source; none where the policy does not accept them."""
+        is_taken = self.policy.takes_proof(str(table.history.table), table.target, table.format)
+        return list_proven_renames(table.history) if is_taken else ()
 
     def make_source(self, table: TargetTable, lake_table: LakeTable | None = None) -> MigrationSource:
         """Make the migration source of a lake table, with the proven renames that the policy accepts.
@@ -141,7 +151,7 @@ class LakePlanner:
         """
         name = str(table.history.table)
         proven = self.policy.takes_proof(name, table.target, table.format)
-        history = split_columns(self.settle_renames(table), lake_table)
+        history = split_columns(self.settle_renames(table, lake_table), lake_table)
         first = None if lake_table is None else find_first_version(history, lake_table)
         if first is not None:
             history = RowPlace(None, first).cut_history(history)

@@ -117,7 +117,7 @@ def _plan_phase(planner: LakePlanner, table: TargetTable, lake: LakeTable, after
 
 
 def _plan_gather(planner: LakePlanner, table: TargetTable, lake: LakeTable) -> Plan | None:
-    found = plan_gather(planner.make_recipes(table, lake), planner.settle_renames(table), lake)
+    found = plan_gather(planner.make_recipes(table, lake), planner.settle_renames(table, lake), lake)
     checked = found and planner.preflight.check_plan(found, lake, table.history)
     return checked if checked is not None and checked.steps else None
 

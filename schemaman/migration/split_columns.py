@@ -6,9 +6,10 @@ with, and NULL in the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from schemaman.history.decisions import Decisions, Rename, apply_decisions
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.column_map import make_column_map
 from schemaman.migration.plan import PreviousVersion
@@ -50,6 +51,20 @@ def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory
         replace(a, path=(_find_name(parts, a.path[0]), *a.path[1:])) for a in history.accepted_types
     )
     return replace(history, versions=(*history.versions[:first], *split), accepted_types=accepted)
+
+
+def join_split_renames(
+    history: TableHistory, lake: LakeTable | None, renames: Iterable[Rename], stuck: Collection[str] = ()
+) -> TableHistory:
+    """The history in which renames on proof are one column each, where the lake table has it in parts.
+
+    Such a column keeps its earlier name in the table, and newer values are in a part that names both. `stuck`
+    are columns of the newest version that get such a part.
+    """
+    splits = read_record(lake.properties).split if lake is not None else {}
+    parts = {split.column for split in splits.values() if split.beside}
+    found = tuple(rename for rename in renames if rename.new in parts.union(stuck))
+    return apply_decisions(history, Decisions(found)) if found else history
 
 
 def widen_types(history: TableHistory, versions: Collection[int]) -> TableSchema:

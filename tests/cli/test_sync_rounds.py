@@ -386,11 +386,30 @@ def test_plan_and_drift_follow_the_link_to_a_successor(run: Commands) -> None:
 
 def _write_row(offset: int, table: str = "t", **row: object) -> None:
     """A row of PostgreSQL, which states no rename."""
-    nodes = {name: node("int32", optional=name != "id") for name in row}
+    decimal = node("bytes", "org.apache.kafka.connect.data.Decimal", version=1, parameters={"scale": "4"})
+    nodes = {
+        n: {**(decimal if v == "AQ==" else node("int32")), "optional": n != "id"} for n, v in row.items()
+    }
     made = row_event(nodes, "u", row, offset=offset, table=table)
     line = {"topic": made.topic, "partition": 0, "offset": offset, "ts": offset, "tstype": "create"}
     line |= {"key": (made.key or b"").decode(), "payload": (made.value or b"").decode()}
     Path("r.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+
+
+def test_a_column_that_gets_another_name_and_type_at_once_goes_on_beside_the_earlier_one(
+    run: Commands,
+) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    text = Path("schemaman.toml").read_text().replace("app.*", "public.*")
+    Path("schemaman.toml").write_text(text)
+    _write_row(1, id=1, price=7, z=1)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    _write_row(2, id=1, cost="AQ==", z=1)
+    for state in ("applied", "current"):
+        done = run("sync", "r.jsonl", "--once", "--format", "json")
+        assert [table["state"] for table in done.json["tables"]] == [state]
+    assert run.live("ice.raw.t").schema.names == ("id", "price", "z", "cost__2")
+    assert run("drift", "t").code == run("status").code == 0
 
 
 def test_a_late_answer_unites_columns_and_status_names_the_question_until_then(run: Commands) -> None:

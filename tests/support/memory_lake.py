@@ -107,9 +107,12 @@ class MemoryTable:
         found = re.match(rf"SELECT count\(\*\) FROM {_PATH} WHERE (.*`{ORDER}`.*)$", statement)
         if found:
             return count_rows(list(self.rows.values()), self.fields, found[1]) if self.rows else 0
-        casts = re.findall(rf"try_cast\(try_cast\(({_PART}) AS (\w+)", statement)
-        if casts:
-            ranges = [(self.fields[_parts(part)[0]], _BITS.get(name, 128)) for part, name in casts]
+        casts = [
+            (_parts(part)[0], name)
+            for part, name in re.findall(rf"try_cast\(try_cast\(({_PART}) AS (\w+)", statement)
+        ]
+        if casts and self.live is not None and {name for name, _ in casts} <= {*self.live.schema.key}:
+            ranges = [(self.fields[name], _BITS.get(type, 128)) for name, type in casts]
             return sum(
                 any(not -(2 ** (bits - 1)) <= row.get(field, 0) < 2 ** (bits - 1) for field, bits in ranges)
                 for row in self.rows.values()

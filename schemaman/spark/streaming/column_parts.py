@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
-from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import split_columns
+from schemaman.migration.split_columns import join_split_renames, split_columns
 from schemaman.spark.streaming.migration_state import MigrationState
 from schemaman.spark.streaming.newest_version import refuse_foreign_store
 from schemaman.spark.streaming.sink_table import Blocked
@@ -43,11 +42,9 @@ def _join_retyped(state: MigrationState) -> TableHistory:
     proven = state.source.find_proven_renames() if lake is not None and table.splits_columns else ()
     if lake is None or not proven:
         return state.history
-    parts = {split.column for split in read_record(lake.properties).split.values() if split.beside}
     joined = apply_decisions(state.history, Decisions(proven))
     stuck = table.make_recipes(migration_source(joined)).list_stuck_columns(lake)
-    needed = tuple(rename for rename in proven if rename.new in parts.union(stuck))
-    return apply_decisions(state.history, Decisions(needed)) if needed else state.history
+    return join_split_renames(state.history, lake, proven, stuck)
 
 
 def _add_joined_ids(state: MigrationState) -> frozenset[int]:

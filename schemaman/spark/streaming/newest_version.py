@@ -15,7 +15,7 @@ from schemaman.migration.properties.names import STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import widen_types
+from schemaman.migration.split_columns import join_split_renames, widen_types
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable
 from schemaman.sink.key_sequence import KeySequence
@@ -85,7 +85,7 @@ def make_newest_plan(
     if view is None:
         return plan, live
     lines = shared.journal.read_dated_lines(target_id(sink_table.target.format, sink_table.lake_table))
-    decided = table.decide_history()
+    decided = join_split_renames(table.decide_history(), live, table.find_proven_renames())
     whole = treat_as_additions(decided) if table.keeps_both else decided
     others = table.list_other_tables()
     how = (lines, table.executor, shared.clock(), others, sink_table.target.address)
