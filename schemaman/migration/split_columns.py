@@ -59,12 +59,16 @@ def join_split_renames(
     """The history in which renames on proof are one column each, where the lake table has it in parts.
 
     Such a column keeps its earlier name in the table, and newer values are in a part that names both. `stuck`
-    are columns of the newest version that get such a part.
+    are columns of the newest version that get such a part. `renames` are in the order of the versions.
     """
     splits = read_record(lake.properties).split if lake is not None else {}
-    parts = {split.column for split in splits.values() if split.beside}
-    found = tuple(rename for rename in renames if rename.new in parts.union(stuck))
-    return apply_decisions(history, Decisions(found)) if found else history
+    names = {split.column for split in splits.values() if split.beside}.union(stuck)
+    found = []
+    for rename in renames if names else ():
+        if not names.isdisjoint((rename.old, rename.new)):
+            names.add(rename.new)
+            found.append(rename)
+    return apply_decisions(history, Decisions(tuple(found))) if found else history
 
 
 def widen_types(history: TableHistory, versions: Collection[int]) -> TableSchema:

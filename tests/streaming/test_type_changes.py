@@ -226,3 +226,22 @@ def test_a_value_of_another_meaning_goes_beside_the_column_in_one_batch(store: S
         [None, "2024-03-10T00:00:00", None, "00:01:00"],
         [MIDNIGHT.replace(tzinfo=UTC), None, 9, None],
     ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("last", ["price", "total"])
+def test_a_column_that_gets_another_name_and_type_twice_has_each_value_once(
+    store: SqlStore, format: str, last: str, size: int
+) -> None:
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    types = [{"price": "numeric"}, {"cost": "decimal(10,4)"}, {last: "numeric"}]
+    records = [_row("t", id, types[id // 2], 0, id) for id in range(6)]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    assert sink.withheld() == {}
+    (lake,) = sink.lake()
+    names = [name for name in lake.live.schema.names if name.startswith(("price", "cost", last))]
+    found = {row["id"]: [Decimal(row[name]) for name in names if row[name] is not None] for row in lake.rows}
+    told = [Decimal("3.5"), Decimal("2.5001"), Decimal("3.5")]
+    assert found == {id: [told[id // 2]] for id in range(6)}

@@ -43,7 +43,7 @@ def _join_retyped(state: MigrationState) -> TableHistory:
     if lake is None or not proven:
         return state.history
     joined = apply_decisions(state.history, Decisions(proven))
-    stuck = table.make_recipes(migration_source(joined)).list_stuck_columns(lake)
+    stuck = table.make_recipes(migration_source(split_columns(joined, lake))).list_stuck_columns(lake)
     return join_split_renames(state.history, lake, proven, stuck)
 
 
