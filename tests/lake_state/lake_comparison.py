@@ -143,10 +143,17 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
             {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in each.rows} if each else set()
             for each in (before, table)
         )
+        # A row shows its last event alone: the ones before it of the same key are in the same table.
+        last = {
+            (*event.place[:2], repr(event.key)): event.place[2]
+            for event in read(folder)
+            if event.key and f"{event.place[1]:06d}.{event.place[2]:020d}" in written
+        }
         reached: set[tuple[str, int]] = set()
         for event in read(folder):
             topic, partition, offset = event.place
             there = f"{partition:06d}.{offset:020d}" in written
+            there |= offset <= last.get((topic, partition, repr(event.key)), -1)
             if _is_from(event, began):
                 reached.add((topic, partition))
             # A row that is read beside the stream has no position: it is as new as what came before it.
