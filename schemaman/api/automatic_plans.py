@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from schemaman.api.planning import LakePlanner
 from schemaman.api.target_tables import TargetTable
-from schemaman.history.decisions import Decisions, apply_decisions
-from schemaman.history.versions import SchemaVersion
+from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.bounds import Bounds
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import ChangeKind
@@ -19,7 +18,7 @@ from schemaman.migration.recipes.successor_plans import plan_successor
 from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import join_split_renames
+from schemaman.migration.split_columns import join_retyped
 from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, LakeTable, query_number
 from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
@@ -50,20 +49,21 @@ class AutomaticPlanner:
         """Plan the columns that the table needs beside others; None if the policy or the table needs none."""
         if lake_table is None or not self._is_automatic("split-column", table):
             return None
-        table = self._join_stuck(table, lake_table)
+        table = self._join_retyped(table, lake_table)
         recipes = self.planner.make_recipes(table, lake_table)
         found = plan_split(recipes, self.planner.settle_renames(table, lake_table), lake_table)
         checked = found and self._check(found, lake_table, table)
         return checked if checked is not None and checked.steps else None
 
-    def _join_stuck(self, table: TargetTable, lake_table: LakeTable) -> TargetTable:
+    def _join_retyped(self, table: TargetTable, lake_table: LakeTable) -> TargetTable:
         """The table, with one column for a rename on proof whose new type the format cannot make in place."""
-        proven = self.planner.list_proven_renames(table)
-        if not proven:
-            return table
-        joined = replace(table, history=apply_decisions(table.history, Decisions(proven)))
-        stuck = self.planner.make_recipes(joined, lake_table).list_stuck_columns(lake_table)
-        return replace(table, history=join_split_renames(table.history, lake_table, proven, stuck))
+
+        def list_stuck(joined: TableHistory) -> tuple[str, ...]:
+            recipes = self.planner.make_recipes(replace(table, history=joined), lake_table)
+            return recipes.list_stuck_columns(lake_table)
+
+        renames = self.planner.list_proven_renames(table)
+        return replace(table, history=join_retyped(table.history, lake_table, renames, list_stuck))
 
     def plan_rekey(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
         """Plan the change of the key if the policy makes it; None if there is none."""

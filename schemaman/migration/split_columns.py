@@ -6,7 +6,7 @@ with, and NULL in the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.history.decisions import Decisions, Rename, apply_decisions
@@ -53,13 +53,29 @@ def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory
     return replace(history, versions=(*history.versions[:first], *split), accepted_types=accepted)
 
 
+def join_retyped(
+    history: TableHistory,
+    lake: LakeTable,
+    renames: Sequence[Rename],
+    list_stuck: Callable[[TableHistory], Iterable[str]],
+) -> TableHistory:
+    """The history in which renames on proof are one column each, if the format cannot give it its new type.
+
+    Then the column keeps its name in the table, and newer values go into a part. `list_stuck` lists the
+    columns of the newest version of a history whose types the format cannot change in place.
+    """
+    if not renames:
+        return history
+    stuck = list_stuck(apply_decisions(history, Decisions(tuple(renames))))
+    return join_split_renames(history, lake, renames, stuck)
+
+
 def join_split_renames(
-    history: TableHistory, lake: LakeTable | None, renames: Iterable[Rename], stuck: Collection[str] = ()
+    history: TableHistory, lake: LakeTable | None, renames: Iterable[Rename], stuck: Iterable[str] = ()
 ) -> TableHistory:
     """The history in which renames on proof are one column each, where the lake table has it in parts.
 
-    Such a column keeps its earlier name in the table, and newer values are in a part that names both. `stuck`
-    are columns of the newest version that get such a part. `renames` are in the order of the versions.
+    `stuck` are columns of the newest version that get a part. `renames` are in the order of the versions.
     """
     splits = read_record(lake.properties).split if lake is not None else {}
     names = {split.column for split in splits.values() if split.beside}.union(stuck)

@@ -31,7 +31,7 @@ class KeySequence:
     """The keys of the versions of a table whose rows are to be written, in the order of the history.
 
     `is_automatic`: the policy changes keys by itself; otherwise a table has the newest key or waits.
-    `holds_key`: other rows with the table's present key may wait.
+    `holds_key`: other rows with the table's present key may wait, or be among those to write.
     """
 
     history: TableHistory

@@ -8,7 +8,7 @@ from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import join_split_renames, split_columns
+from schemaman.migration.split_columns import join_retyped, split_columns
 from schemaman.spark.streaming.migration_state import MigrationState
 from schemaman.spark.streaming.newest_version import refuse_foreign_store
 from schemaman.spark.streaming.sink_table import Blocked
@@ -34,17 +34,15 @@ def add_parts(state: MigrationState) -> MigrationState:
 
 
 def _join_retyped(state: MigrationState) -> TableHistory:
-    """The history in which proven renames are one column each, if the format cannot give it its new type.
-
-    Then the column keeps its name in the table, and newer values go into a column beside it.
-    """
+    """The history with one column for each proven rename whose new type the format cannot make in place."""
     table, lake = state.context, state.lake
-    proven = state.source.find_proven_renames() if lake is not None and table.splits_columns else ()
-    if lake is None or not proven:
+    if lake is None or not table.splits_columns:
         return state.history
-    joined = apply_decisions(state.history, Decisions(proven))
-    stuck = table.make_recipes(migration_source(split_columns(joined, lake))).list_stuck_columns(lake)
-    return join_split_renames(state.history, lake, proven, stuck)
+
+    def list_stuck(joined: TableHistory) -> tuple[str, ...]:
+        return table.make_recipes(migration_source(split_columns(joined, lake))).list_stuck_columns(lake)
+
+    return join_retyped(state.history, lake, state.source.find_proven_renames(), list_stuck)
 
 
 def _add_joined_ids(state: MigrationState) -> frozenset[int]:

@@ -19,9 +19,9 @@ from schemaman.spark.streaming.sink_table import Blocked, Ready
 class RowsToWrite:
     """The rows for which a table is migrated.
 
-    `versions` are theirs. `unfit` are ids of columns with values that only a column of texts
-    beside them holds. `holds_key`: other rows with the table's present key may wait. `is_quiet`: no record of
-    their source came with the batch, so that they have waited.
+    `versions` are theirs. `unfit` are ids of columns with values that only a column of texts beside them
+    holds. `holds_key`: other rows with the table's present key may wait, or be among these. `is_quiet`: no
+    record of their source came with the batch, so that they have waited.
     """
 
     versions: frozenset[int] = frozenset()
