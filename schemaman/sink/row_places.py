@@ -5,7 +5,7 @@ Law: each version has one table: a table takes the versions from its first one u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -174,6 +174,8 @@ def find_place(
     before = _cut_from(history, end.number)
     if begins_successors and before.versions and is_key_open(before):
         begin = find_key_end(before, newest.table, versions, is_quiet=is_quiet)
+        if begin is None and newest.table is not None:
+            begin = find_uncertain_key(history, newest.table.lake, end)
         if begin is not None and newest.table is not None:
             return replace(newest, until=end.number, followed=begin.number)
         end = begin or end
@@ -245,6 +247,40 @@ def find_key_end(
         return None
     stamped = find_stamped_version(migration_source(history), table.lake)
     return begin if stamped is not None and own[stamped].number < begin.number else None
+
+
+def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersion) -> SchemaVersion | None:
+    """Find the first of the last versions before an end whose key no record confirms; None if none matters.
+
+    A table whose key is not the last certain one gets that one first, as if the batch ended before the
+    uncertain versions. Each row is then merged by the key that it surely had, and the rows after it are as
+    uncertain as before. It matters only if the table ends by its own key, too: one whose key goes on may get
+    that back, and another key would end it.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
+    before = [v for v in own if v.number < end.number]
+    begin = _find_begin(before, lambda v: "key" not in v.unconfirmed)
+    if begin is None or stamped is None or own[stamped].number >= begin.number:
+        return None
+    certain = before[before.index(begin) - 1]
+    held = {c.id: c.type for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    if not held or not certain.schema.key or held.keys() == set(_list_key_ids(certain)):
+        return None
+    for earlier, version in pairwise([*before[stamped:], end]):
+        held |= _follow_proven(held, earlier, version)
+    kept = [c for c in end.schema.columns if c.id in held]
+    goes_on = len(kept) == len(lake.schema.key) and all(widens(held[c.id], c.type) for c in kept)
+    return None if goes_on else begin
+
+
+def _follow_proven(
+    held: Mapping[int | None, Type], before: SchemaVersion, version: SchemaVersion
+) -> dict[int | None, Type]:
+    """The columns of a version that columns of the one before it became on proof, with the types of those."""
+    types = {c.name: held[c.id] for c in before.schema.columns if c.id in held}
+    became = {c.new: types[c.old] for c in version.candidates if c.grade == "proven" and c.old in types}
+    return {c.id: became[c.name] for c in version.schema.columns if c.name in became}
 
 
 def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStuck) -> SchemaVersion | None:
@@ -351,15 +387,13 @@ def find_log_made_anew(history: TableHistory, lake: LakeTable) -> SchemaVersion 
     stamped = find_stamped_version(migration_source(history), lake)
     if stamped is None:
         return None
-    held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    held = {c.id: c.type for c in own[stamped].schema.columns if c.name in lake.schema.key}
     made_anew = find_perhaps_made_anew(history)
     for before, version in pairwise(own[stamped:]):
-        names = {c.name for c in before.schema.columns if c.id in held}
-        proven = {c.new for c in version.candidates if c.grade == "proven" and c.old in names}
-        held |= {c.id for c in version.schema.columns if c.name in proven}
+        held |= _follow_proven(held, before, version)
         if version.schema.key:
             return None
-        if version.number in made_anew or not held & {c.id for c in version.schema.columns}:
+        if version.number in made_anew or held.keys().isdisjoint(c.id for c in version.schema.columns):
             return version
     return None
 

@@ -375,3 +375,25 @@ def test_a_delete_under_another_key_leaves_the_row_that_may_be_another_one(
     take(lake, records, size)
     assert list_ids(lake) == [1, 2, 8, 9]
     assert [place[2] for place in lake.withheld()] == [3, 4]
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_a_table_gets_its_last_certain_key_before_one_that_nothing_confirms_and_another_type(
+    lake: MemorySink, size: int
+) -> None:
+    """The key (id) goes and comes back for one record: the rows of the key between need a table with it."""
+    key = ("id", "n")
+    records = [told(n, {"id": f"x{n}", "n": n, "v": n}) for n in range(2)]
+    records += [
+        told(2, {"id": "x1", "n": 7, "v": 2}, "c", key),
+        told(3, {"id": "x1", "n": 1, "v": 3}, "u", key),
+    ]
+    records += [late(4, {"id": "x9", "n": 9, "v": 4}, ("id",))]
+    records += [told(n, {"id": n, "m": n}) for n in (5, 6)]
+    take(lake, records, size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    first, second = read_rows(lake)
+    assert sorted((row["id"], row["n"], row["v"]) for row in first) == [
+        ("x0", 0, 0), ("x1", 1, 3), ("x1", 7, 2), ("x9", 9, 4),
+    ]  # fmt: skip
+    assert [(row["id"], row["m"]) for row in second] == [(5, 5), (6, 6)]

@@ -205,12 +205,11 @@ def _finish(state: MigrationState) -> Ready | Blocked:
     assert state.ready is not None
     assert state.place is not None
     ready, versions = state.ready, state.rows.versions
+    place = replace(state.place, table=LakeTableAt(state.context.sink_table.lake_table, ready.lake))
     # What comes after a table that was just made is decided as if the batch had ended there.
-    whole = state.place.cut_rebuilt(state.whole, state.place.until)
-    goes_on = state.place.table is None or state.place.is_paused or not is_key_open(whole)
-    later = (
-        state.place.list_later(versions) if goes_on or state.place.is_rebuilt(state.whole) else frozenset()
-    )
+    whole = place.cut_rebuilt(state.whole, place.until)
+    goes_on = state.place.table is None or place.is_paused or not is_key_open(whole)
+    later = place.list_later(versions) if goes_on or place.is_rebuilt(state.whole) else frozenset()
     return replace(
         ready,
         steps=state.steps,
@@ -220,7 +219,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
         later=ready.later | later,
         adds_texts=state.source.splits_columns and not state.rows.unfit,
         is_over=state.rows.is_quiet,
-        place=replace(state.place, table=LakeTableAt(state.context.sink_table.lake_table, ready.lake)),
+        place=place,
     )
 
 
