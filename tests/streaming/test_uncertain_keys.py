@@ -397,3 +397,21 @@ def test_a_table_gets_its_last_certain_key_before_one_that_nothing_confirms_and_
         ("x0", 0, 0), ("x1", 1, 3), ("x1", 7, 2), ("x9", 9, 4),
     ]  # fmt: skip
     assert [(row["id"], row["m"]) for row in second] == [(5, 5), (6, 6)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_a_successor_has_the_rows_of_its_key_from_before_the_last_name_of_a_column(
+    lake: MemorySink, size: int
+) -> None:
+    """Rows without `n` do not prove the key (id, n), whose `id` gets another name before the batch ends."""
+    records = [told(n, {"id": f"x{n}", "v": n}) for n in range(2)]
+    records += [told(2, {"code": "x1", "v": 2, "n": 7}, "c", ("code", "n"))]
+    records += [told(3, {"code": "x1", "v": 3, "n": 1}, "c", ("code", "n"))]
+    records += [told(n, {"name": f"x{n}", "v": n, "n": n}, "c", ("name", "n")) for n in (4, 5)]
+    take(lake, records, size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    first, second = read_rows(lake)
+    assert sorted(row["v"] for row in first) == [0, 1]
+    assert sorted((row["name"], row["n"], row["v"]) for row in second) == [
+        ("x1", 1, 3), ("x1", 7, 2), ("x4", 4, 4), ("x5", 5, 5),
+    ]  # fmt: skip

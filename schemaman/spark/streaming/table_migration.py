@@ -162,7 +162,9 @@ def _name_whole(key: tuple[str, ...], state: MigrationState) -> tuple[str, ...]:
 def _rekey(state: MigrationState, ready: Ready) -> Ready | Blocked | UnprovenKey:
     """The table with the key of the rows that come next, once no row of the batch has its present one."""
     table, history = state.context, state.history
-    following = state.keys.find_next(ready.lake.schema.key, ready.map_rows(history).names)
+    # A column that has got another name on proof is the same one in each key.
+    keys = replace(state.keys, history=ready.join_renames(history))
+    following = keys.find_next(ready.lake.schema.key, ready.map_rows(history).names)
     unchanged = replace(ready, steps=(), notes=())
     if following is None or refuse_unconfirmed_key(history) is not None:
         return unchanged
