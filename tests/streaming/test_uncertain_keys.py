@@ -415,3 +415,26 @@ def test_a_successor_has_the_rows_of_its_key_from_before_the_last_name_of_a_colu
     assert sorted((row["name"], row["n"], row["v"]) for row in second) == [
         ("x1", 1, 3), ("x1", 7, 2), ("x4", 4, 4), ("x5", 5, 5),
     ]  # fmt: skip
+
+
+def make_deleted(id: int) -> list[Record]:
+    """An update whose key (n) was read late, and a later delete of the row with its `n`."""
+    records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]
+    records += [soon(4, {"id": id, "n": 1, "v": 4}, ("n",), "u")]
+    records += [told(n, {"id": n, "n": n, "v": n}, "c", ("n",)) for n in (8, 9)]
+    return [*records, told(10, {"id": id, "n": 1, "v": 4}, "d", ("n",))]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_an_update_of_a_row_that_the_table_confirms_does_not_wait_for_its_delete(
+    lake: MemorySink, size: int
+) -> None:
+    take(lake, make_deleted(1), size)
+    assert lake.withheld() == {}
+    assert list_ids(lake) == [2, 3, 8, 9]
+
+
+def test_a_delete_waits_behind_an_update_that_may_be_of_another_row(lake: MemorySink) -> None:
+    take(lake, make_deleted(2), 9)
+    assert sorted(place[2] for place in lake.withheld()) == [4, 10]
+    assert list_ids(lake) == [1, 2, 3, 8, 9]

@@ -335,7 +335,11 @@ class ChangeFolder:
         if row is None:
             return
         records = [_make_key(record) for record in row.records]
-        yield dict(row.values) | {
+        values = dict(row.values)
+        if row.deleted and changes[0].claim == "alike":
+            # A delete has only its key: the table is to confirm the row that the first change shows.
+            values |= {n: changes[0].values.get(n) for n in self.to.key_parts.difference(self.to.key)}
+        yield values | {
             ORDER: row.order,
             DELETED: row.deleted,
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
