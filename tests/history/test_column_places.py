@@ -20,9 +20,10 @@ TYPES: dict[str, Node] = {
     "L": node("int64", optional=True),
     "N": node("int32"),
     "Z": node("int32", optional=True, default=7),
+    "M": node("int32", default=3),
     "T": {**node("int64", optional=True), "name": "io.debezium.time.Timestamp", "version": 1},
 }
-"""A letter each: types, then NOT NULL, a default, and a Connect name."""
+"""A letter each: types, then NOT NULL, a default, both, and a Connect name."""
 
 
 def shown(offset: int, columns: str) -> Record:
@@ -79,6 +80,9 @@ CIRCLES = {
     "only NOT NULL tells them apart": ("a:N b:I z:S", "b:N a:I z:S", ["a>b b>a"]),
     "only a default tells them apart": ("a:Z b:I c:I z:S", "c:Z a:I b:I z:S", ["a>c b>a c>b"]),
     "only the Connect name tells them apart": ("a:T b:L z:S", "b:T a:L z:S", ["a>b b>a"]),
+    "NOT NULL was read later, by name": ("a:N b:I z:S", "b:I a:N z:S", ["a>b b>a"]),
+    "so were two of three defaults": ("a:Z b:I c:M z:S", "c:M a:Z b:I z:S", ["a>c b>a c>b"]),
+    "all of it at the end": ("z:S a:M b:I", "z:S b:I a:M", ["a>b b>a"]),
 }
 ORDINARY = {
     "a column was dropped, and one behind it retyped": ("a:S b:I c:B", "b:S c:B"),
@@ -119,6 +123,12 @@ def test_names_that_were_handed_on_are_asked_about_one_by_one(
     was, now = ({c.name: c.id for c in v.schema.columns} for v in done.versions)
     assert all(was[old] == now[new] for old, new in (pair.split(">") for pair in pairs))
     assert "perhaps-made-anew" not in {d.kind for d in history.disagreements}
+
+
+def test_a_key_that_was_read_later_is_that_of_the_name_and_no_proof_against_an_exchange() -> None:
+    rows = ({name: TYPES[letter] for name, letter in pairs} for pairs in (("aM", "bI"), ("bI", "aM")))
+    found = remember(*(event(offset, row, key=("a",)) for offset, row in enumerate(rows)))
+    assert asked(found) == ["a>b b>a"]
 
 
 @pytest.mark.parametrize(("before", "after"), ORDINARY.values(), ids=ORDINARY)
