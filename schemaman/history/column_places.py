@@ -21,10 +21,11 @@ _MAX_PAIRS = 40_000
 
 _SCALE = 20
 _DROPPED = _ADDED = _SCALE
-_RETYPED, _WIDENED, _ATTRIBUTE = _SCALE, _SCALE // 2, 1
+_RETYPED, _WIDENED, _ATTRIBUTE = _SCALE + 2, _SCALE // 2, 1
 _RENAMED, _EXCHANGED = _SCALE + 1, _SCALE - 3
 """What a change costs against others. Two renames that exchange names cost less than a drop and an addition;
-a rename to a name that nothing had costs more, so that no chain of renames replaces a drop."""
+a rename to a name that nothing had costs more, so that no chain of renames replaces a drop. It costs less
+than another type: a column that took the name of a dropped one has the type that it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def _pair_columns(before: TableSchema, after: TableSchema) -> tuple[tuple[Column
     while first < min(len(old), len(new)) and _is_kept(old[first], new[first]):
         first += 1
     shorter = min(len(old), len(new)) - first
-    while len(new) <= len(old) and last < shorter and old[-1 - last].name == new[-1 - last].name:
+    while len(new) <= len(old) and last < shorter and _is_kept(old[-1 - last], new[-1 - last]):
         last += 1
     ends = slice(first, len(old) - last), slice(first, len(new) - last)
     between = old[ends[0]], new[ends[1]]

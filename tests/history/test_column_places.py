@@ -53,6 +53,9 @@ CHAINS = {
     "amid others": ("k:F a:I y:D b:S z:B", "k:F b:I y:D d:S z:B n:I", ["a>b", "b>d"]),
     "the place of a dropped name is taken": ("x:S a:I y:D b:B z:S", "x:S b:I y:D z:S", ["a>b"]),
     "only NOT NULL tells": ("a:N b:I z:S", "b:N d:I z:S", ["a>b", "b>d"]),
+    "a column was dropped, and one before it has its name and no other type": ("a:S b:I", "b:S", ["a>b"]),
+    "amid columns that stayed": ("x:B a:S b:I c:B", "x:B b:S c:B", ["a>b"]),
+    "the columns behind it stayed": ("a:S b:I c:B z:L", "b:S c:B z:L", ["a>b"]),
     "and a circle beside it": ("a:I b:S c:D d:F z:B", "b:I a:S n:D d:F z:B c:I", ["c>n", "a>b b>a"]),
 }
 
@@ -85,7 +88,7 @@ CIRCLES = {
     "all of it at the end": ("z:S a:M b:I", "z:S b:I a:M", ["a>b b>a"]),
 }
 ORDINARY = {
-    "a column was dropped, and one behind it retyped": ("a:S b:I c:B", "b:S c:B"),
+    "a column was dropped, and one behind it became wider": ("a:L b:I c:B", "b:L c:B"),
     "a column was dropped, one behind it became NOT NULL, and one was added": ("a:N b:I", "b:N c:I"),
     "a column was dropped and added again": ("a:I b:I c:I", "b:I c:I a:I"),
     "with another type": ("a:S b:I", "b:I a:L"),

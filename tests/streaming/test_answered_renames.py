@@ -145,6 +145,29 @@ def test_names_exchanged_under_late_facts_are_a_question_and_mix_no_values(
     assert [(row["a"], row["b"]) for row in found] == [(6, 5), (12, 2), (8, 7), (10, 9)]
 
 
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_column_with_the_name_of_a_dropped_one_does_not_get_its_values(
+    store: SqlStore, format: str, size: int
+) -> None:
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    text, number, id = (node("string", optional=True), node("int64", optional=True), node("int32"))
+    before, after = {"id": id, "a": text, "b": number}, {"id": id, "b": text}
+    records = [row_event(before, "c", {"id": n, "a": f"a{n}", "b": n}, offset=n) for n in range(2)]
+    records += [row_event(after, "cu"[n], {"id": 2 - n, "b": f"b{n}"}, offset=2 + n) for n in range(2)]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((table, rows),) = _read(lake)
+    assert [(r["a"], r["b__old"], r["b"]) for r in rows] == [
+        ("a0", 0, None), ("a1", 1, "b1"), (None, None, "b0"),
+    ]  # fmt: skip
+    history = store.history(table)
+    assert history is not None
+    (question,) = list_open_questions(history)
+    assert question.commands == ("schemaman decide rename srv.shop.public.t@2 a b",)
+
+
 def test_rows_that_do_not_show_when_they_were_written_keep_both_values(store: SqlStore) -> None:
     lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
     lake.take([_event(0, {"id": 1, "z": 1, "old": 2}), _event(1, {"id": 2, "z": 1, "old": 3})])
