@@ -3,12 +3,13 @@
 There no place moves: a column is where it was, without the dropped ones in front of it. So names that stand
 in each other's places were exchanged, or their columns were dropped and added again.
 
-Law: names are exchanged only where their places changed no more than columns of the same names would have.
+Law: names are exchanged only where the types at their places changed no more than under the names.
+Keys, NOT NULL and defaults do not count against it: a source may read them by name, and later than the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,10 +21,11 @@ _MAX_PAIRS = 40_000
 
 _SCALE = 20
 _DROPPED = _ADDED = _SCALE
-_RETYPED, _WIDENED, _ATTRIBUTE = _SCALE, _SCALE // 2, 1
-_RENAMED, _EXCHANGED = _SCALE + 1, _SCALE - 2
+_RETYPED, _WIDENED, _ATTRIBUTE = _SCALE + 4, _SCALE // 2, 1
+_RENAMED, _EXCHANGED = _SCALE + 1, _SCALE - 6
 """What a change costs against others. Two renames that exchange names cost less than a drop and an addition;
-a rename to a name that nothing had costs more, so that no chain of renames replaces a drop."""
+a rename to a name that nothing had costs more, so that no chain of renames replaces a drop. It costs less
+than another type: a column that took the name of a dropped one has the type that it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,14 @@ def match_places(before: TableSchema, after: TableSchema) -> ColumnPlaces:
     names = {old: new.name for old, (_, new) in by_name.items()}
     circles = _find_circles(names)
     circles = [
-        each for each in circles if _is_likelier([by_name[name] for name in each], each, before, after)
+        each for each in circles if _is_likelier([by_name[n] for n in each], each, before, after, _rate_type)
     ]
     chains, handed_on = list[tuple[str, ...]](), list[tuple[Column, Column]]()
     for chain in _find_chains(names):
         both = [n for n in chain if before.column(n) is not None and after.column(n) is not None]
         steps = [by_name[name] for name in chain[:-1]] if both else []
         handed_on += steps
-        if both and _is_likelier(steps, both, before, after, by=_ATTRIBUTE):
+        if both and _is_likelier(steps, both, before, after, _rate_attributes, by=_ATTRIBUTE):
             chains.append(chain)
     return ColumnPlaces(pairs, tuple(circles), tuple(chains), tuple(handed_on))
 
@@ -100,6 +102,7 @@ def _is_likelier(
     names: Sequence[str],
     before: TableSchema,
     after: TableSchema,
+    rate: Callable[[Column, Column, TableSchema, TableSchema], int],
     by: int = 0,
 ) -> bool:
     """Whether the places changed less, `by` a difference, than columns did that have these names twice.
@@ -109,9 +112,7 @@ def _is_likelier(
     by_name = [
         (a, b) for n in names if (a := before.column(n)) is not None and (b := after.column(n)) is not None
     ]
-    at_places, of_names = (
-        sum(_rate_attributes(a, b, before, after) for a, b in some) for some in (pairs, by_name)
-    )
+    at_places, of_names = (sum(rate(a, b, before, after) for a, b in some) for some in (pairs, by_name))
     least = by if all(widens(old.type, new.type) for old, new in pairs) else _SCALE
     return at_places <= of_names - least
 
@@ -122,7 +123,7 @@ def _pair_columns(before: TableSchema, after: TableSchema) -> tuple[tuple[Column
     while first < min(len(old), len(new)) and _is_kept(old[first], new[first]):
         first += 1
     shorter = min(len(old), len(new)) - first
-    while len(new) <= len(old) and last < shorter and old[-1 - last].name == new[-1 - last].name:
+    while len(new) <= len(old) and last < shorter and _is_kept(old[-1 - last], new[-1 - last]):
         last += 1
     ends = slice(first, len(old) - last), slice(first, len(new) - last)
     between = old[ends[0]], new[ends[1]]
@@ -169,7 +170,10 @@ def _rate_pair(old: Column, new: Column, before: TableSchema, after: TableSchema
 
 def _rate_attributes(old: Column, new: Column, before: TableSchema, after: TableSchema) -> int:
     """Rate what changed of a column besides its name."""
-    retyped = 0 if old.type == new.type else _WIDENED if widens(old.type, new.type) else _RETYPED
     keyed = (old.name in before.key) != (new.name in after.key)
     others = (old.nullable != new.nullable, old.default != new.default, old.comment != new.comment, keyed)
-    return retyped + _ATTRIBUTE * sum(others)
+    return _rate_type(old, new, before, after) + _ATTRIBUTE * sum(others)
+
+
+def _rate_type(old: Column, new: Column, before: TableSchema, after: TableSchema) -> int:
+    return 0 if old.type == new.type else _WIDENED if widens(old.type, new.type) else _RETYPED

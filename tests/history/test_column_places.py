@@ -20,9 +20,10 @@ TYPES: dict[str, Node] = {
     "L": node("int64", optional=True),
     "N": node("int32"),
     "Z": node("int32", optional=True, default=7),
+    "M": node("int32", default=3),
     "T": {**node("int64", optional=True), "name": "io.debezium.time.Timestamp", "version": 1},
 }
-"""A letter each: types, then NOT NULL, a default, and a Connect name."""
+"""A letter each: types, then NOT NULL, a default, both, and a Connect name."""
 
 
 def shown(offset: int, columns: str) -> Record:
@@ -52,6 +53,9 @@ CHAINS = {
     "amid others": ("k:F a:I y:D b:S z:B", "k:F b:I y:D d:S z:B n:I", ["a>b", "b>d"]),
     "the place of a dropped name is taken": ("x:S a:I y:D b:B z:S", "x:S b:I y:D z:S", ["a>b"]),
     "only NOT NULL tells": ("a:N b:I z:S", "b:N d:I z:S", ["a>b", "b>d"]),
+    "a column was dropped, and one before it has its name and no other type": ("a:S b:I", "b:S", ["a>b"]),
+    "amid columns that stayed": ("x:B a:S b:I c:B", "x:B b:S c:B", ["a>b"]),
+    "the columns behind it stayed": ("a:S b:I c:B z:L", "b:S c:B z:L", ["a>b"]),
     "and a circle beside it": ("a:I b:S c:D d:F z:B", "b:I a:S n:D d:F z:B c:I", ["c>n", "a>b b>a"]),
 }
 
@@ -79,9 +83,12 @@ CIRCLES = {
     "only NOT NULL tells them apart": ("a:N b:I z:S", "b:N a:I z:S", ["a>b b>a"]),
     "only a default tells them apart": ("a:Z b:I c:I z:S", "c:Z a:I b:I z:S", ["a>c b>a c>b"]),
     "only the Connect name tells them apart": ("a:T b:L z:S", "b:T a:L z:S", ["a>b b>a"]),
+    "NOT NULL was read later, by name": ("a:N b:I z:S", "b:I a:N z:S", ["a>b b>a"]),
+    "so were two of three defaults": ("a:Z b:I c:M z:S", "c:M a:Z b:I z:S", ["a>c b>a c>b"]),
+    "all of it at the end": ("z:S a:M b:I", "z:S b:I a:M", ["a>b b>a"]),
 }
 ORDINARY = {
-    "a column was dropped, and one behind it retyped": ("a:S b:I c:B", "b:S c:B"),
+    "a column was dropped, and one behind it became wider": ("a:L b:I c:B", "b:L c:B"),
     "a column was dropped, one behind it became NOT NULL, and one was added": ("a:N b:I", "b:N c:I"),
     "a column was dropped and added again": ("a:I b:I c:I", "b:I c:I a:I"),
     "with another type": ("a:S b:I", "b:I a:L"),
@@ -119,6 +126,12 @@ def test_names_that_were_handed_on_are_asked_about_one_by_one(
     was, now = ({c.name: c.id for c in v.schema.columns} for v in done.versions)
     assert all(was[old] == now[new] for old, new in (pair.split(">") for pair in pairs))
     assert "perhaps-made-anew" not in {d.kind for d in history.disagreements}
+
+
+def test_a_key_that_was_read_later_is_that_of_the_name_and_no_proof_against_an_exchange() -> None:
+    rows = ({name: TYPES[letter] for name, letter in pairs} for pairs in (("aM", "bI"), ("bI", "aM")))
+    found = remember(*(event(offset, row, key=("a",)) for offset, row in enumerate(rows)))
+    assert asked(found) == ["a>b b>a"]
 
 
 @pytest.mark.parametrize(("before", "after"), ORDINARY.values(), ids=ORDINARY)

@@ -101,6 +101,50 @@ def test_two_names_at_once_go_on_and_an_answer_exchanges_their_earlier_values(st
     assert list_open_questions(apply_decisions(history, lake.decisions)) == ()
 
 
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_names_exchanged_under_late_facts_are_a_question_and_mix_no_values(
+    store: SqlStore, format: str, size: int
+) -> None:
+    """NOT NULL is read late, and by name: it is that of the columns which have the names afterwards."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    types = {"id": node("int32"), "a": node("int32"), "b": node("int32", optional=True), "z": node("string")}
+    rows = [
+        {"id": 1, "a": 1, "b": 11, "z": "z"},
+        {"id": 2, "a": 2, "b": 12, "z": "z"},
+        {"id": 1, "b": 5, "a": 6, "z": "z"},
+        {"id": 3, "b": 7, "a": 8, "z": "z"},
+    ]
+
+    def write(rows: Sequence[dict[str, Any]], offset: int = 0) -> list[Record]:
+        return [
+            row_event({name: types[name] for name in row}, "ccucc"[n], row, offset=n)
+            for n, row in enumerate(rows, offset)
+        ]
+
+    records = write(rows)
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((_, found),) = _read(lake)
+    shown = [{name: row[name] for name in ("a", "b", "a__old", "b__old")} for row in found]
+    assert shown == [
+        {"a": 6, "b": 5, "a__old": 1, "b__old": 11},
+        {"a": None, "b": None, "a__old": 2, "b__old": 12},
+        {"a": 8, "b": 7, "a__old": None, "b__old": None},
+    ]
+    (table,) = lake.sources.values()
+    history = store.history(table)
+    assert history is not None
+    (question,) = list_open_questions(history)
+    place = history.latest.id, format_coordinates(history.latest.at)
+    pairs = [command.split()[-2:] for command in question.commands]
+    lake.decisions = Decisions(tuple(Rename(str(table), old, new, *place) for old, new in pairs))
+    lake.take(write([{"id": 4, "b": 9, "a": 10, "z": "z"}], offset=4))
+    ((_, found),) = _read(lake)
+    assert [(row["a"], row["b"]) for row in found] == [(6, 5), (12, 2), (8, 7), (10, 9)]
+
+
 def test_rows_that_do_not_show_when_they_were_written_keep_both_values(store: SqlStore) -> None:
     lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
     lake.take([_event(0, {"id": 1, "z": 1, "old": 2}), _event(1, {"id": 2, "z": 1, "old": 3})])

@@ -172,18 +172,33 @@ _ORDERS = st.builds("{}/{:06d}.{:020d}".format, _POSITIONS, st.integers(0, 1), s
 
 
 @settings(max_examples=3000 if PROOF else 300)
-@given(there=_ORDERS | st.none(), own=_ORDERS, came_before=st.booleans(), is_alone=st.booleans())
+@given(
+    there=_ORDERS | st.none(),
+    own=_ORDERS,
+    came_before=st.booleans(),
+    is_alone=st.booleans(),
+    deleted=st.tuples(st.booleans() | st.none(), st.booleans() | st.none()),
+)
 def test_the_statement_finds_the_changes_that_the_table_has(
-    database: sqlite3.Connection, there: str | None, own: str, came_before: bool, is_alone: bool
+    database: sqlite3.Connection,
+    there: str | None,
+    own: str,
+    came_before: bool,
+    is_alone: bool,
+    deleted: tuple[bool | None, bool | None],
 ) -> None:
+    is_half = bool(deleted[0]) and not deleted[1]
     for named, other in (({"id": 1}, 7), ({"a": "x"}, None), ({"id": 2}, 7)):
         _clear(database)
-        _insert(database, "t", [{"id": 1, "a": "x", "b": other, ORDER: there}.get(name) for name in NAMES])
-        row = {**named, ORDER: own, HELPERS.needs_row: came_before}
+        held = {"id": 1, "a": "x", "b": other, ORDER: there, DELETED: deleted[0]}
+        _insert(database, "t", [held.get(name) for name in NAMES])
+        row = {**named, ORDER: own, DELETED: deleted[1], HELPERS.needs_row: came_before}
         _insert(database, "s", [row.get(name) for name in (*NAMES, *HELPING)])
         query = format_written_query("t", "s", [("id",), ("a",), ("a", "id")], HELPERS, is_alone=is_alone)
         is_known = there is not None and named != {"id": 2}
-        expected = is_known and is_written(there or "", own, came_before=came_before, is_alone=is_alone)
+        expected = is_known and is_written(
+            there or "", own, came_before=came_before, is_alone=is_alone, is_half=is_half
+        )
         assert bool(_asked(database, query)) == expected
 
 

@@ -286,3 +286,23 @@ def test_columns_at_one_place_with_types_of_other_kinds_may_be_others_of_their_n
     assert rows == {n: (None, None, n, "b") for n in (0, 1)} | {n: ("a", n, None, None) for n in (2, 3)}
     for old, new in (("b", "a"), ("c", "b")):
         assert any(f"whether {old} became {new}" in note for note in lake.notes)
+
+
+@pytest.mark.parametrize("values", [("a", 7), (7, "b")])
+@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_dropped_column_leaves_its_name_to_one_of_another_type(
+    store: SqlStore, format: str, size: int, behind: bool, values: tuple[object, object]
+) -> None:
+    """`a` was dropped and `b` got its name, or `b` was dropped and `a` got another type: this is asked."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    a, b = values
+    both = {"b": b, "a": a} if behind else {"a": a, "b": b}
+    records = [told(n, 100 + n, id=n, **(both if n < 2 else {"a": b})) for n in range(4)]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert lake.withheld() == {}
+    rows = {row["id"]: (row["a"], row["a__old"], row["b"]) for row in lake.lake()[0].rows}
+    assert rows == {n: (None, a, b) if n < 2 else (b, None, None) for n in range(4)}
+    assert any("whether b became a" in note for note in lake.notes)

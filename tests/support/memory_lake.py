@@ -284,9 +284,14 @@ class MemoryTable:
         if staged[helpers.reason] is None or order is None:
             return False
         named = {self.fields[c.name]: staged[c.name] for c in to.columns if staged[c.name] is not None}
-        there = [row[ORDER] for row in self.rows.values() if named.items() <= row.items() and row[ORDER]]
-        came = bool(staged[helpers.needs_row])
-        return any(is_written(each, order, came_before=came, is_alone=is_alone) for each in there)
+        there = [row for row in self.rows.values() if named.items() <= row.items() and row[ORDER]]
+        came, is_kept = bool(staged[helpers.needs_row]), not staged[DELETED]
+        return any(
+            is_written(
+                row[ORDER], order, came_before=came, is_alone=is_alone, is_half=is_kept and bool(row[DELETED])
+            )
+            for row in there
+        )
 
     def _note_rows(self) -> None:
         """Rows make a version of a table that has a successor, as they do of every real table."""

@@ -190,14 +190,17 @@ def format_written_query(
 ) -> str:
     """Select the staged rows whose change the table has already, or a newer one: see `is_written`.
 
-    A staged row has values in the columns of one of these keys; `needs_row`: it came before.
+    A staged row has values in the columns of one of these keys; `needs_row`: it came before. It counts as
+    deleted if its change is a delete.
     """
     there, own = f"t.{quote(ORDER)}", f"s.{quote(ORDER)}"
     came, own_came = (f"substring_index({order}, '/', -1)" for order in (there, own))
     at, own_at = (
         f"substring({o}, 1, length({o}) - length({c}))" for o, c in ((there, came), (own, own_came))
     )
-    has = f"{there} = {own} OR ({at} = {own_at} AND {own} NOT LIKE {literal(NO_POSITION_TEXT + '/%')})"
+    deleted, own_deleted = (f"coalesce({alias}.{quote(DELETED)}, false)" for alias in ("t", "s"))
+    is_same = f"{at} = {own_at} AND ({own_deleted} OR NOT {deleted})"
+    has = f"{there} = {own} OR ({is_same} AND {own} NOT LIKE {literal(NO_POSITION_TEXT + '/%')})"
     newer = f"s.{quote(helpers.needs_row)}"
     if is_alone:
         partition, own_partition = (f"substring_index({c}, '.', 1)" for c in (came, own_came))

@@ -225,7 +225,7 @@ class ChangeMapper:
                 known = None if key is None else encode_key(self.to.key_columns, key)
                 row |= {"reason": f"{column}: {reason}", "row_key": known}
                 if isinstance(mapped, UnnamedRow) and mapped.names:
-                    row["change"] = pickle.dumps((mapped.names, change.redelivered))
+                    row["change"] = pickle.dumps((mapped.names, change.redelivered, change.op == "d"))
                 return row, None
             case LakeChange():
                 fault = None
@@ -418,14 +418,18 @@ def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:
 
 
 def _list_names(record: Mapping[str, object], helpers: HelperColumns) -> Sequence[Mapping[str, object]]:
-    """The ways to find the row of a change that names none by its key; `needs_row` has `redelivered`."""
+    """The ways to find the row of a change that names none by its key; `needs_row` has `redelivered`.
+
+    It counts as deleted if the change is a delete.
+    """
     if record["reason"] is None or not isinstance(record["change"], bytes):
         return ()
     found = pickle.loads(record["change"])
     if isinstance(found, LakeChange):
         return ()
-    names, redelivered = found
-    return [{**name, ORDER: record["row_order"], helpers.needs_row: redelivered} for name in names]
+    names, redelivered, is_delete = found
+    others = {ORDER: record["row_order"], DELETED: is_delete, helpers.needs_row: redelivered}
+    return [{**name, **others} for name in names]
 
 
 def _are_older(good: Sequence[LakeChange], unread: object, record: TopicOffset) -> bool:
