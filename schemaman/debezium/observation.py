@@ -116,8 +116,15 @@ class SchemaRun:
     last_hash: str = ""
 
 
+class _KeptOfObservation:
+    """The hash of an observation, which a fold asks for about ten times."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
 @dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(_KeptOfObservation):
     """Evidence of a table's schema, or of an action on the table: which table, what kind of evidence, when.
 
     For `declared`, `schema` is the source schema: raw names, database types. For `emitted` it is the event
@@ -173,10 +180,15 @@ class Observation:
 
     def __hash__(self) -> int:
         """Hash the coordinates and two of the columns: hashing all attributes takes fifty times as long."""
-        columns = () if self.schema is None else self.schema.columns
-        content = (len(columns), columns[0], columns[-1]) if columns else self.evidence
-        first, last = self.first, self.last
-        return hash((first.topic, first.partition, first.offset, last.offset, content))
+        try:
+            return self._hash
+        except AttributeError:
+            columns = () if self.schema is None else self.schema.columns
+            content = (len(columns), columns[0], columns[-1]) if columns else self.evidence
+            first, last = self.first, self.last
+            found = hash((first.topic, first.partition, first.offset, last.offset, content))
+            object.__setattr__(self, "_hash", found)
+            return found
 
 
 def forget_key(observation: Observation) -> Observation:

@@ -37,8 +37,15 @@ def hash_record(record: Record) -> str:
     return digest.hexdigest()[:16]
 
 
+class _KeptOfPosition:
+    """The rank of a position, which is computed once: a fold compares each position many times."""
+
+    __slots__ = ("_rank",)
+    _rank: Rank
+
+
 @dataclass(frozen=True, slots=True)
-class Position:
+class Position(_KeptOfPosition):
     """A position in the source's own log: `value` as the connector prints it.
 
     `lsn` (PostgreSQL): the lsn, with `commit` = `sequence[0]`, None when unknown.
@@ -62,6 +69,14 @@ class Position:
         Db2 TxLogPosition compares commit lsn, then change lsn; SqlServerHistoryRecordComparator, then the
         event's number; Oracle Scn compares numbers; MySqlOffset file by its number, position, row.
         """
+        try:
+            return self._rank
+        except AttributeError:
+            found = self._make_rank()
+            object.__setattr__(self, "_rank", found)
+            return found
+
+    def _make_rank(self) -> Rank:
         match self.kind:
             case "lsn":
                 number = int(self.value)

@@ -79,6 +79,8 @@ def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
         case "none":
             return name
         case "avro":
+            if _is_avro_name(name):
+                return name
             return _adjust(name, _FIRST, _FIELD, keep_digit=release[:2] != (2, 2))
         case "avro_unicode":
             return _adjust_unicode(name, _FIELD_UNICODE)

@@ -82,8 +82,16 @@ class Column:
         return Column(c.name, c.type, c.nullable, c.default, c.comment, c.source_type, emitted_name, id)
 
 
+class _KeptOfSchema:
+    """What a schema computes once: it is asked for its names and its hash many times a record."""
+
+    __slots__ = ("_hash", "_names")
+    _hash: int
+    _names: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
-class TableSchema:
+class TableSchema(_KeptOfSchema):
     """The schema of a table: columns in order, names of key columns in key order, comment."""
 
     columns: tuple[Column, ...]
@@ -92,12 +100,22 @@ class TableSchema:
 
     def __hash__(self) -> int:
         """Hash the names and ids of the columns, which differ for most schemas."""
-        return hash((tuple([c.name for c in self.columns]), tuple([c.id for c in self.columns])))
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.names, tuple([c.id for c in self.columns])))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     @property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
-        return tuple([c.name for c in self.columns])  # a generator takes twice as long
+        try:
+            return self._names
+        except AttributeError:
+            found = tuple([c.name for c in self.columns])  # a generator takes twice as long
+            object.__setattr__(self, "_names", found)
+            return found
 
     def column(self, name: str) -> Column | None:
         """Return the column of that exact name; None if the table has no such column."""

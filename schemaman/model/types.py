@@ -264,9 +264,14 @@ def list_members(type: Type) -> tuple[Type, ...]:
     return type.members if isinstance(type, Union) else (type,)
 
 
+def has_labels(type: Type) -> bool:
+    """Whether a type may have the labels of enums; nearly all types of columns have none."""
+    return isinstance(type, _WITH_LABELS)
+
+
 def without_labels(type: Type) -> Type:
     """Return the type without the labels of its enums: labels are attributes, not shape."""
-    if not isinstance(type, _WITH_LABELS):  # nearly all types of columns have no labels
+    if not isinstance(type, _WITH_LABELS):
         return type
     match type:
         case Enum():

@@ -92,8 +92,12 @@ def position_from_json(value: Parsed) -> Position:
 def coordinates_to_json(mark: Coordinates) -> Json:
     """Encode the coordinates of a record; times are epoch milliseconds."""
     members: Json = {"topic": mark.topic, "partition": mark.partition, "offset": mark.offset}
-    if mark.position != NO_POSITION:
-        members["position"] = position_to_json(mark.position)
+    position = mark.position
+    if position is not NO_POSITION and position != NO_POSITION:
+        known: Json = {"kind": position.kind, "value": position.value}
+        if position.commit is not None:
+            known["commit"] = position.commit
+        members["position"] = known
     # no value is encoded more often, and `drop_nones` takes twice as long
     if mark.ts_ms is not None:
         members["ts_ms"] = mark.ts_ms
@@ -171,7 +175,10 @@ def column_from_json(value: Parsed) -> Column:
 
 def schema_to_json(schema: TableSchema) -> Json:
     """The structure of a table: `columns` in order, `key` in key order, `comment`."""
-    columns = [column_to_json(c) for c in schema.columns]
+    columns = [
+        _known_column(c) if c.default is None else column_to_json(c)  # most columns have none
+        for c in schema.columns
+    ]
     return {"columns": columns, **drop_nones(key=list(schema.key) or None, comment=schema.comment)}
 
 

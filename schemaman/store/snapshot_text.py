@@ -10,11 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from schemaman.debezium.records import Coordinates
 from schemaman.history.step_facts import count_occurrences
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.store.schema_json import column_to_json, coordinates_to_json, table_to_json
 
 LAYOUT = 1
@@ -59,7 +60,7 @@ def to_text(snapshot: Snapshot) -> str:
         ("version", _format_json(snapshot.version)),
         ("at", _format_json(None if snapshot.at is None else coordinates_to_json(snapshot.at))),
         *([] if snapshot.occurrences is None else [("occurrences", str(snapshot.occurrences))]),
-        ("columns", _format_rows(column_to_json(c) for c in remove_ids(schema).columns)),
+        ("columns", _format_rows(_format_column(c) for c in remove_ids(schema).columns)),
         ("key", _format_json(list(schema.key))),
         ("comment", _format_json(schema.comment)),
     ]
@@ -75,6 +76,18 @@ def digest_text(text: str) -> str:
 _format_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _format_rows(values: Iterable[object]) -> str:
-    rows = ",\n".join(f"    {_format_json(value)}" for value in values)
+def _format_column(column: Column) -> str:
+    """Format a column; versions and tables share many."""
+    # The defaults 1, 1.0 and true are equal and not the same.
+    plain = column.default is None or isinstance(column.default, str)
+    return _format_known_column(column) if plain else _format_json(column_to_json(column))
+
+
+@lru_cache(1 << 12)
+def _format_known_column(column: Column) -> str:
+    return _format_json(column_to_json(column))
+
+
+def _format_rows(values: Iterable[str]) -> str:
+    rows = ",\n".join(f"    {value}" for value in values)
     return f"[\n{rows}\n  ]" if rows else "[]"

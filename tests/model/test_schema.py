@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.debezium.records import Coordinates, Position
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import Column, TableId, TableSchema, fingerprint, quote_part, walk_fields
 from schemaman.model.types import Integer, String, without_labels
@@ -98,3 +100,23 @@ def test_a_table_prints_as_users_type_it(table: TableId, text: str) -> None:
 def test_labels_are_no_part_of_a_shape(type) -> None:
     bare = TableSchema((Column("a", without_labels(type)),))
     assert fingerprint(TableSchema((Column("a", type),))) == fingerprint(bare), format_type(type)
+
+
+@given(schemas())
+def test_what_a_schema_keeps_does_not_go_to_another_process(schema: TableSchema) -> None:
+    kept = hash(schema), schema.names
+    passed = pickle.loads(pickle.dumps(schema))
+    # texts have other hashes there
+    assert not hasattr(passed, "_hash")
+    assert passed == schema
+    assert (hash(passed), passed.names) == kept
+
+
+def test_a_changed_value_keeps_nothing_of_the_one_before() -> None:
+    schema = TableSchema((Column("a", Integer(32)),))
+    position = Position("lsn", "7")
+    assert (schema.names, position.rank) == (("a",), (7, 7))
+    renamed = replace(schema, columns=(Column("b", Integer(32)),))
+    assert (renamed.names, hash(renamed) == hash(schema)) == (("b",), False)
+    mark = Coordinates("orders", 0, 1, replace(position, commit="9"))
+    assert mark.position.rank == (9, 7)

@@ -32,7 +32,8 @@ def collect_aliases(observations: Iterable[Observation], table: TableId) -> tupl
     for o in observations:
         if o.table == table and o.evidence in ("emitted", "inferred"):
             _extend_name(topics, o.first.topic, o)
-            topics_with_keys |= set() if o.is_key_unknown else {o.first.topic}
+            if not o.is_key_unknown:
+                topics_with_keys.add(o.first.topic)
             if o.schema_name:
                 _extend_name(schemas, o.schema_name, o)
         if o.table == table and o.previous is not None and o.action == "rename":
@@ -51,8 +52,8 @@ def _extend_name(names: Names, name: str, observation: Observation) -> None:
     extents, partition = names.setdefault(name, {}), (observation.first.topic, observation.first.partition)
     first, last = extents.get(partition, (observation.first, observation.last))
     extents[partition] = (
-        min(first, observation.first, key=_find_offset),
-        max(last, observation.last, key=_find_offset),
+        observation.first if observation.first.offset < first.offset else first,
+        observation.last if observation.last.offset > last.offset else last,
     )
 
 
@@ -66,10 +67,6 @@ def _list_aliases(kind: Kind, names: Names, replacing: Collection[str]) -> Itera
         end = max(_find_moment(last) for _, last in extents.values())
         behind = [began[other] for other in replacing if _find_moment(began[other]) > end]
         yield Alias(kind, name, began[name], min(behind, key=_find_moment, default=None))
-
-
-def _find_offset(mark: Coordinates) -> int:
-    return mark.offset
 
 
 def _find_moment(mark: Coordinates) -> tuple[int, str, int, int]:

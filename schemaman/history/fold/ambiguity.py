@@ -137,8 +137,9 @@ def _find_former_names(before: TableSchema, after: TableSchema) -> list[tuple[st
 
 def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
     """Find columns that equal those of an older schema, between the same neighbours."""
+    known = set(before.names)
     for column in after.columns:
-        if column.name in before.names:
+        if column.name in known:
             continue
         for schema in reversed(older):
             was = schema.column(column.name)

@@ -180,6 +180,8 @@ def find_moved_columns(
     before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
     names = [name for name in schema.names if name in before]
     places = [before[name] for name in names]
+    if places == sorted(places):
+        return ()
     lengths = _measure_lengths(places)
     kept: set[int] = set()
     wanted = max(lengths, default=0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import Observation
@@ -18,7 +19,7 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.encoding import has_no_facts, has_table_key_order, is_misread
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof
-from schemaman.model.schema import TableSchema
+from schemaman.model.schema import KEPT_SCHEMAS, TableSchema
 
 Fact = tuple[str, object]
 _NO_KEY: Fact = ("key", ())
@@ -50,18 +51,19 @@ def assess_certainty(
     result: list[VersionCertainty] = []
     for (schema, number, points), absent in zip(versions, find_absences(versions), strict=True):
         facts = _list_facts(schema, points)
-        known = frozenset(facts)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
         before, is_missing = is_missing, _is_table_missing(schema, points)
         # two schemas may lack a key for two reasons: each shows only its own reading
         passed_on = {} if before or is_missing else first_read
-        first_read = {f: t for f, t in passed_on.items() if f in known and f != _NO_KEY}
-        proven: dict[Fact, int] = {}
-        every = tuple((i, p, clock.find_certainties(p, schema.names)) for i, p in enumerate(points))
+        first_read = {f: passed_on[f] for f in facts if f in passed_on and f != _NO_KEY}
+        every = clock.list_certainties(points, schema.names)
         earliest = clock.find_earliest_read(points)
         unknown = any(p.observation.is_key_unknown for p in points)
-        for fact in facts:
+        # most facts of a version were certain before it, and their first reading is known
+        is_usual = bool(passed_on) and absent is NOTHING_ABSENT and not unknown
+        proven = {f: 0 for f in facts if f in settled} if is_usual else {}
+        for fact in [f for f in facts if f not in proven] if proven else facts:
             telling, read = every, earliest
             if fact[0] == "key" and unknown:
                 telling = tuple(each for each in every if not each[1].observation.is_key_unknown)
@@ -79,23 +81,26 @@ def assess_certainty(
                 if certainties.find_certainty(fact) > since:
                     proven[fact] = index
                     break
-        if _NO_KEY in facts and _NO_KEY not in proven and clock.is_late(points[0]):
+        if not schema.key and _NO_KEY not in proven and clock.is_late(points[0]):
             # the connector may not have found the table or columns of its key: it reports those as nullable
             proven = {f: i for f, i in proven.items() if not (is_missing or _is_nullable_fact(f))}
         # a fact that a reading outside of the stream proves is certain for rows that were committed after it
         beside = points[0].coordinates.position.kind == "none" and clock.is_late(points[0])
-        first = {f for f in facts if beside and f not in settled}
-        settled = {*proven} - {_NO_KEY}
-        open_facts = tuple(fact[0] for fact in facts if fact not in proven)
+        first = {f for f in facts if f not in settled} if beside else set()
+        settled = {*proven}
+        settled.discard(_NO_KEY)
+        open_facts = tuple([f[0] for f in facts if f not in proven]) if len(proven) < len(facts) else ()
         whole = None if open_facts else points[max(proven.values())].coordinates
         result.append(VersionCertainty(open_facts, whole, _list_proofs(facts, proven, points, first)))
     return tuple(result)
 
 
 def _list_proofs(
-    facts: Iterable[Fact], proven: Mapping[Fact, int], points: Sequence[Point], first: Collection[Fact]
+    facts: Sequence[Fact], proven: Mapping[Fact, int], points: Sequence[Point], first: Collection[Fact]
 ) -> tuple[Proof, ...]:
     """The coordinates that prove each fact; of the facts that the first point proves, only `first`."""
+    if not first and len(proven) == len(facts) and not any(proven.values()):
+        return ()
     return tuple(
         Proof(fact[0], 0, points[proven[fact]].coordinates if fact in proven else None)
         for fact in facts
@@ -127,8 +132,14 @@ class _Clock:
         """Whether its key and nullability are of the moment of reading."""
         return self.find_connector(point.observation.connector).late_facts
 
-    def find_certainties(self, point: Point, names: Sequence[str]) -> _Certainties:
-        """When the facts of a record were true; `names` are the columns of its version."""
+    def list_certainties(
+        self, points: Sequence[Point], names: Sequence[str]
+    ) -> tuple[tuple[int, Point, _Certainties], ...]:
+        """When the facts of each record were true, with its place; `names` are the columns of the version."""
+        is_ascii = "".join(names).isascii()
+        return tuple([(i, p, self._find_certainties(p, names, is_ascii)) for i, p in enumerate(points)])
+
+    def _find_certainties(self, point: Point, names: Sequence[str], is_ascii: bool) -> _Certainties:
         observation = point.observation
         if observation.snapshot or not self.is_late(point):
             return _Certainties(math.inf, math.inf, None, names)
@@ -136,14 +147,14 @@ class _Clock:
             return _Certainties(-1, -1, None, names)
         time = (point.coordinates.ts_ms or 0) - self.ahead
         key_time = -1 if has_table_key_order(observation) else time
-        is_read = "".join(names).isascii() or not any(is_misread(observation, name) for name in names)
+        is_read = is_ascii or not any(is_misread(observation, name) for name in names)
         misreading = None if is_read else observation
         return _Certainties(time, key_time, misreading, names)
 
     def find_earliest_read(self, points: Iterable[Point]) -> int:
         """The time of the first reading of records with these facts; 0 if no record has it."""
-        read = (find_read_time(p.coordinates) for p in points if self.is_late(p))
-        return min((t for t in read if t is not None), default=0)
+        read = [find_read_time(p.coordinates) for p in points if self.is_late(p)]
+        return min([t for t in read if t is not None], default=0)
 
     def is_read_before(self, dropped_at: float, point: Point) -> bool:
         """Whether the record was read while the catalogue still had what it lost at that moment."""
@@ -195,9 +206,12 @@ def find_read_time(mark: Coordinates) -> int | None:
 
 def measure_clock_ahead(points: Iterable[Point]) -> int:
     """How far the database's clock is ahead at least: nothing is read before it was committed."""
-    marks = (p.coordinates for p in points if not p.observation.snapshot)
-    leads = (m.ts_ms - m.read_ms for m in marks if m.ts_ms is not None and m.read_ms is not None)
-    return max(0, max(leads, default=0))
+    ahead = 0
+    for point in points:
+        mark = point.coordinates
+        if mark.ts_ms is not None and mark.read_ms is not None and mark.ts_ms - mark.read_ms > ahead:
+            ahead = ahead if point.observation.snapshot else mark.ts_ms - mark.read_ms
+    return ahead
 
 
 def _list_facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
@@ -206,11 +220,16 @@ def _list_facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
     Inferred facts include a key, but no nullability. A column that came again under its old name has no known
     facts yet: the certain facts belong to the earlier column.
     """
-    ids = {c.name: c.id for c in schema.columns}
-    key: Fact = ("key", tuple((name, ids.get(name)) for name in schema.key))
+    ids = {c.name: c.id for c in schema.columns if c.name in schema.key}
+    key: Fact = ("key", tuple([(name, ids.get(name)) for name in schema.key]))
     if all(p.observation.evidence == "inferred" for p in points):
         return [key]
-    return [key, *((f"nullable:{c.name}", (c.id, c.nullable)) for c in schema.columns)]
+    return [key, *_list_nullable_facts(schema)]
+
+
+@lru_cache(KEPT_SCHEMAS)
+def _list_nullable_facts(schema: TableSchema) -> tuple[Fact, ...]:
+    return tuple([(f"nullable:{c.name}", (c.id, c.nullable)) for c in schema.columns])
 
 
 _Column = tuple[str, int | None]

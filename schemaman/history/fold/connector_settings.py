@@ -69,7 +69,7 @@ class _SettingsWalk:
         """Go on by one record."""
         if self.schema is None:
             self.began_ms = read_ms
-        if self.schema is None or schema != self.schema:
+        if self.schema is None or (schema is not self.schema and schema != self.schema):
             if self.schema is not None and read_ms >= self.read_ms:
                 self.add_changes(mark, self.schema, schema, read_ms)
             self.schema, self.forms = schema, _find_forms(schema)
@@ -77,7 +77,10 @@ class _SettingsWalk:
             self.form_intervals.append(FormInterval(form, *self.open.pop(form)))
         for form in self.forms:
             first, last = self.open.get(form, (read_ms, read_ms))
-            self.open[form] = (min(first, read_ms), max(last, read_ms))
+            if read_ms >= last:
+                self.open[form] = (first, read_ms)
+            elif read_ms < first:
+                self.open[form] = (read_ms, last)
         self.read_ms = max(self.read_ms, read_ms)
 
     def add_changes(self, mark: Coordinates, before: TableSchema, after: TableSchema, read_ms: int) -> None:

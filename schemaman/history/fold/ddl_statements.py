@@ -6,7 +6,6 @@ no names a second time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from schemaman.debezium.observation import Attribute, Observation
@@ -46,6 +45,8 @@ class PendingStatements:
 
     def take_renames(self, observation: Observation, schema: TableSchema) -> Renames:
         """The renames that lead to a schema: those of its own statement, else of earlier statements."""
+        if not (observation.renames or self._renames):
+            return ()
         return self._take_new_renames(observation) or select_effective_renames(self._renames, schema)
 
     def take_recreated(self, observation: Observation) -> frozenset[str]:
@@ -73,6 +74,8 @@ class PendingStatements:
 
     def _take_new_renames(self, observation: Observation) -> Renames:
         """The renames of a statement, without a swap of names that was already applied."""
+        if not observation.renames:
+            return ()
         statement = (observation.first.position, observation.ddl)
         if not has_name_swap(observation.renames):
             return observation.renames
@@ -83,10 +86,14 @@ class PendingStatements:
         return observation.renames
 
     def _rename_recreated(self, observation: Observation) -> frozenset[str]:
+        if not self._recreated:
+            return frozenset()
         names = {old.lower(): new.lower() for old, new in observation.renames}
         return frozenset(names.get(name, name) for name in self._recreated)
 
     def _take_recreated_once(self, observation: Observation) -> frozenset[str]:
+        if not observation.stated_attributes:
+            return frozenset()
         names = find_recreated(observation)
         # without a position, a second shard's word cannot be told from a second statement
         statement = (observation.first.position, observation.ddl)
@@ -153,11 +160,13 @@ def describe_inserted_columns(names: tuple[str, ...], table: TableId) -> str:
     return f"{message}: the table was recreated, or they belong to another table"
 
 
-def select_effective_renames(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:
+def select_effective_renames(renames: Renames, schema: TableSchema) -> Renames:
     """Select the renames of earlier statements that a schema confirms: it has the new name and not the old.
 
     It may have the old name if another column has taken it: in a swap or a chain of renames.
     """
+    if not renames:
+        return ()
     names = {name.lower() for name in schema.names}
     kept = [(old, new) for old, new in renames if new.lower() in names]
     while True:

@@ -120,16 +120,18 @@ class Encoding:
             return emitted
         now = self._last or last
         names = set(emitted.names)
-        oldest = min(parse_release(o.connector_version) for o in (last, now))
+        oldest = min(parse_release(last.connector_version), parse_release(now.connector_version))
         schema = restore_own_names(
             known,
             emitted,
             vouched=upgraded
             or last.schema_name != now.schema_name
-            or any(name in self._original_names for name in known.names if name not in names),
+            or not self._original_names.isdisjoint(name for name in known.names if name not in names),
             misreading=oldest < find_connector(now.connector).correct_names_release
             and (upgraded or last.snapshot != now.snapshot),
         )
+        if schema is emitted:
+            return schema
         before = {c.name: c.emitted_name or c.name for c in known.columns}
         fresh = [
             f"{own.name} as {wire.name}"
@@ -199,8 +201,10 @@ class Encoding:
         return carried if known == own else own
 
 
-def _list_rules(changes: Iterable[ChangeId], mark: Coordinates) -> frozenset[FormRule]:
+def _list_rules(changes: Collection[ChangeId], mark: Coordinates) -> frozenset[FormRule]:
     """The changes of form at some coordinates."""
+    if not changes:
+        return frozenset()
     here = (mark.topic, mark.partition, mark.offset)
     return frozenset((was, now) for *place, was, now in changes if tuple(place) == here)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import Epoch, EventField, EventSchema
 from schemaman.history.fold.timeline import Point
 from schemaman.model.ddl import format_type
-from schemaman.model.schema import TableSchema
-from schemaman.model.types import Type, without_labels
+from schemaman.model.schema import KEPT_SCHEMAS, TableSchema
+from schemaman.model.types import Type, has_labels, without_labels
 
 EventFields = dict[str, tuple[str, Type]]
 """Column → the name and the type of its field."""
@@ -41,8 +42,9 @@ class EventEncodingEpochs:
         self, mark: Coordinates, observation: Observation, structure: TableSchema, event_fields: EventFields
     ) -> int:
         """Add an event with its schema and encoding; return the number of its epoch."""
-        own = {c.name: without_labels(c.type) for c in structure.columns}
-        event_fields = {column: (name, without_labels(type)) for column, (name, type) in event_fields.items()}
+        own = dict(_list_types(structure))
+        if any(has_labels(type) for _, type in event_fields.values()):
+            event_fields = {c: (name, without_labels(type)) for c, (name, type) in event_fields.items()}
         changes = tuple(self._list_changes(own, event_fields))
         last = self.epochs[-1] if self.epochs else None
         release = (observation.connector, observation.connector_version)
@@ -56,14 +58,21 @@ class EventEncodingEpochs:
 
     def _list_changes(self, own: dict[str, Type], event_fields: EventFields) -> Iterable[str]:
         """What travels otherwise than before, of columns that are the same."""
-        for column, (name, type) in event_fields.items():
-            before, previous_type = self._event_fields.get(column), self._own.get(column)
-            if before is None or (name, type) == before:
-                continue
+        known = self._event_fields
+        for column in [
+            c for c, event_field in event_fields.items() if known.get(c, event_field) != event_field
+        ]:
+            (name, type), before, previous_type = event_fields[column], known[column], self._own.get(column)
             if before[0] != name:
                 yield f"{column} is sent as {name}, no longer as {before[0]}"
             if before[1] != type and previous_type == own.get(column):
                 yield f"{column} is sent as {format_type(type)}, no longer as {format_type(before[1])}"
+
+
+@lru_cache(KEPT_SCHEMAS)
+def _list_types(schema: TableSchema) -> tuple[tuple[str, Type], ...]:
+    """The type of each column by its name, without labels."""
+    return tuple([(c.name, without_labels(c.type)) for c in schema.columns])
 
 
 def read_event_fields(emitted: TableSchema, own: TableSchema) -> EventFields:

@@ -110,8 +110,10 @@ def trace_fold(
     single, documents, others = split_by_weight(public)
     line = build_timeline(single)
     names = {n for o in own if o.schema is not None for n in o.schema.names}
-    # at one position, a table gives up its name before another table takes the name
-    points = sorted(line.points, key=lambda p: (p.order, p.observation.table == table))
+    points = list(line.points)
+    if any(o.table != table for o in own):
+        # at one position, a table gives up its name before another table takes the name
+        points.sort(key=lambda p: (p.order, p.observation.table == table))
     declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in public)
     settings = NO_SETTINGS_SHOWN if declared else find_shown_settings(points)
     open_changes = [

@@ -6,7 +6,7 @@ settled version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -76,8 +76,10 @@ def build_document_versions(documents: Sequence[Observation]) -> DocumentVersion
     )
 
 
-def count_records(versions: Sequence[OpenVersion], observations: Iterable[Observation]) -> None:
+def count_records(versions: Sequence[OpenVersion], observations: Collection[Observation]) -> None:
     """Add records that support the version of their time without new facts."""
+    if not observations:
+        return
     starts = [make_time_key(version.at) for version in versions]
     for one in merge_runs(observations):
         index = sum(start <= make_time_key(one.first) for start in starts) - 1

@@ -86,9 +86,10 @@ def _has_same_defaults(versions: Sequence[VersionRevisions]) -> bool:
             if schema is None or schema is last:
                 continue
             last = schema
-            shown = {c.name: c.default for c in schema.columns}
-            if shown != {name: found.setdefault(name, default) for name, default in shown.items()}:
-                return False
+            for column in schema.columns:
+                known = found.setdefault(column.name, column.default)
+                if known is not column.default and known != column.default:
+                    return False
     return True
 
 

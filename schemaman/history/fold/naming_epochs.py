@@ -23,6 +23,7 @@ from schemaman.model.types import without_labels
 
 MODES: tuple[Mode, ...] = ("none", "avro", "avro_unicode", "scrubbed")
 _ESCAPE = re.compile(r"_u([0-9a-f]{3,4})")
+_NO_ESCAPE = re.compile(r"_(?!u[0-9a-f]{3})")
 _READINGS = 64
 """The largest number of possible originals of one name; more are not useful."""
 
@@ -47,6 +48,13 @@ def _find_own_names(
     known: TableSchema, emitted: TableSchema, vouched: bool, misreading: bool
 ) -> tuple[Mapping[str, str], ...]:
     """Find the renames that lead to a table's own names, one after the other: name in events → own name."""
+    renames = _list_renames(known, emitted, vouched, misreading)
+    return tuple([names for names in renames if any(old != new for new, old in names.items())])
+
+
+def _list_renames(
+    known: TableSchema, emitted: TableSchema, vouched: bool, misreading: bool
+) -> tuple[Mapping[str, str], ...]:
     previous = _match_previous_names(known, emitted)
     emitted = _rename_columns(emitted, previous)
     before, now = set(known.names), set(emitted.names)
@@ -201,14 +209,16 @@ def list_originals(emitted: str) -> tuple[str, ...]:
     A name that PostgreSQL's stream misread is listed in its correct form. Source: Debezium
     UnicodeReplacementFunction.
     """
+    if _NO_ESCAPE.search(emitted):
+        return ()
     found: list[str] = []
     open_ends = [("", emitted)]
     while open_ends:
         text, rest = open_ends.pop()
-        if not rest:
+        plain, mark, _ = rest.partition("_")
+        text, rest = text + plain, rest[len(plain) :]
+        if not mark:
             found.append(restore_misread_name(_join_units(text)))
-        elif rest[0] != "_":
-            open_ends.append((text + rest[0], rest[1:]))
         elif escape := _ESCAPE.match(rest):
             open_ends += [
                 (text + chr(int(d, 16)), rest[2 + len(d) :]) for d in _split_escape(escape.group(1))

@@ -69,7 +69,7 @@ class OpenVersions:
         """Begin a version; the one before it ends there, if it has not ended."""
         if self.in_order and self.newest.until is None:
             self.newest.until = version.at
-        self.next_id = max([self.next_id, *((c.id or 0) + 1 for c in version.schema.columns)])
+        self.next_id = max(self.next_id, max([c.id or 0 for c in version.schema.columns], default=0) + 1)
         if not self.in_order or self.newest.incarnation != version.incarnation:
             self._living_from = len(self.in_order)
         version.place, version.next_id = len(self.in_order), self.next_id

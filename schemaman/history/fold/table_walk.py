@@ -35,6 +35,7 @@ from schemaman.history.fold.repeated_events import EventRepetition, find_state
 from schemaman.history.fold.stated_indexes import StatedIndexes
 from schemaman.history.fold.timeline import Point, is_incarnation_only
 from schemaman.history.fold.version_builder import (
+    NO_CAVEATS,
     OpenVersion,
     VersionCaveats,
     VersionShape,
@@ -82,6 +83,12 @@ class ShownStructure:
     schema: TableSchema
     after: Coordinates | None
     is_declared: bool
+
+    def with_schema(self, schema: TableSchema) -> ShownStructure:
+        """Return it with another schema; the same object if it has that one."""
+        if schema is self.schema:
+            return self
+        return ShownStructure(self.point, schema, self.after, self.is_declared)
 
 
 def walk_points(walk: TableWalk, points: list[Point]) -> tuple[EarlyEvent, ...]:
@@ -200,11 +207,11 @@ def _add_structure(walk: TableWalk, shown: ShownStructure) -> EarlyEvent | None:
     if shown.is_declared:
         declared = current if current is not None and current.is_declared else None
         schema = complete_declared(shown.point, shown.schema, declared, walk.versions, walk.indexes)
-        shown = replace(shown, schema=schema)
+        shown = shown.with_schema(schema)
     if current is None:
         _begin_incarnation(walk, shown)
         return None
-    shown = replace(shown, schema=_complete_key(walk.versions, shown))
+    shown = shown.with_schema(_complete_key(walk.versions, shown))
     if shown.is_declared:
         _add_declared(walk, shown)
         key, newest = shown.schema.key, walk.versions.newest
@@ -242,7 +249,7 @@ def _begin_incarnation(walk: TableWalk, shown: ShownStructure) -> None:
     if not walk.versions.in_order:
         shown = replace(shown, after=None)
     known = walk.identify(None, shown.schema, (), False, walk.versions.next_id)
-    version = _open_version(walk, replace(shown, schema=known))
+    version = _open_version(walk, shown.with_schema(known))
     if not shown.is_declared:
         walk.writers.latest |= {observation.writer: version}
         walk.events.add_event(shown.point, version, read_event_fields(shown.schema, shown.schema))
@@ -269,7 +276,7 @@ def _add_event(walk: TableWalk, shown: ShownStructure) -> None:
     )
     for kind, message in restored.remarks:
         versions.record_disagreement(kind, versions.newest, message, point)
-    own = replace(shown, schema=restored.schema)
+    own = shown.with_schema(restored.schema)
     version = _support_version(walk, own) or _continue_version(walk, own)
     if observation.writer:
         walk.writers.latest[observation.writer] = version
@@ -316,7 +323,7 @@ def _continue_version(walk: TableWalk, shown: ShownStructure) -> OpenVersion:
     is_other = known is not current.schema
     is_new = is_other and (not _has_same_columns(known, current.schema) or fingerprint(known) != current.id)
     has_changed = is_other and known != current.schema
-    named = replace(shown, schema=known)
+    named = shown.with_schema(known)
     if is_new and not (shown.is_declared or renames or anew):
         merged = _merge_alternating(walk, named)
         if merged is not None:
@@ -334,6 +341,8 @@ def _continue_version(walk: TableWalk, shown: ShownStructure) -> OpenVersion:
 
 def _has_same_columns(one: TableSchema, other: TableSchema) -> bool:
     """Whether both have the same columns, in any order, under the same names."""
+    if len(one.columns) != len(other.columns):
+        return False
     return {(c.id, c.name) for c in one.columns} == {(c.id, c.name) for c in other.columns}
 
 
@@ -354,9 +363,10 @@ def _begin_version(
         for kind, message in ambiguities:
             versions.record_disagreement(kind, version, message, point)
         _mark_uncertain_types(walk, version, point)
-    version.caveats = replace(
-        version.caveats, has_statement=walk.statements.has_statement, is_phantom=bool(foreign)
-    )
+    if walk.statements.has_statement or foreign:
+        version.caveats = replace(
+            version.caveats, has_statement=walk.statements.has_statement, is_phantom=bool(foreign)
+        )
     walk.statements.end_statements()
     if foreign:
         message = describe_inserted_columns(foreign, walk.table)
@@ -401,7 +411,7 @@ def _open_version(walk: TableWalk, shown: ShownStructure) -> OpenVersion:
     )
     is_first = not versions.in_order or versions.newest.incarnation != number
     is_key_unknown = point.observation.is_key_unknown and (is_first or versions.newest.caveats.is_key_unknown)
-    caveats = VersionCaveats(is_key_unknown=is_key_unknown)
+    caveats = VersionCaveats(is_key_unknown=True) if is_key_unknown else NO_CAVEATS
     version = OpenVersion(number, shown.after, point.coordinates, shape, [point], caveats)
     versions.add_version(version)
     return version

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from schemaman.debezium.inference import extract_content, merge_inferred_fields, merge_row_schemas
 from schemaman.debezium.observation import ALTERNATIONS, STATEMENT_KINDS, Observation
@@ -45,10 +45,12 @@ def build_timeline(observations: Iterable[Observation]) -> Timeline:
     read: list[TableRead] = []
     for _, partition in groupby(runs, key=_find_partition):
         _add_partition_points(list(partition), kinds, points, repeated, read)
-    streamed, copies = _split_copies(sorted(points, key=lambda p: p.order))
+    streamed, copies = _split_copies(sorted(points, key=_find_order))
     repeated += dict.fromkeys(p.observation for p in copies)
     read_points = place_reads(read, streamed)
-    return Timeline(tuple(sorted([*streamed, *read_points], key=lambda p: p.order)), tuple(repeated))
+    if read_points:
+        streamed = sorted([*streamed, *read_points], key=_find_order)
+    return Timeline(tuple(streamed), tuple(repeated))
 
 
 def _split_copies(points: Iterable[Point]) -> tuple[list[Point], list[Point]]:
@@ -134,9 +136,12 @@ def _find_partition(observation: Observation) -> tuple[str, int]:
 
 def _sort_observations(observations: Iterable[Observation]) -> list[Observation]:
     """Sort the observations by position and offsets, each once; equal positions by all their facts."""
+    extents: dict[tuple[str, int, int, int], list[Observation]] = {}
+    for observation in observations:
+        extents.setdefault(_find_extent(observation), []).append(observation)
     result: list[Observation] = []
-    for _, same in groupby(sorted(observations, key=_find_extent), key=_find_extent):
-        found = list(same)
+    for extent in sorted(extents):
+        found = extents[extent]
         result += found if len(found) == 1 else sorted(set(found), key=_order_alike)
     return result
 
@@ -255,11 +260,16 @@ def _join_points(streamed: Sequence[tuple[StretchKey, Point]]) -> Iterator[Point
 
     A run that passes over gaps may reach beyond what fills them: then each stays what it is.
     """
-    edges = Counter(point.observation for _, point in streamed)
+    edges: Counter[Observation] | None = None
     for (*_, key), same in groupby(streamed, key=itemgetter(0)):
         stretch = [point for _, point in same]
+        run = stretch[0].observation
+        if key is None or all(point.observation is run for point in stretch):
+            yield from stretch
+            continue
         runs = Counter(point.observation for point in stretch)
-        if key is None or len(runs) == 1 or any(edges[run] > count for run, count in runs.items()):
+        edges = edges or Counter(point.observation for _, point in streamed)
+        if len(runs) == 1 or any(edges[run] > count for run, count in runs.items()):
             yield from stretch
             continue
         whole = reduce(lambda run, following: join_runs(run, following, stretch[-1].coordinates), runs)
@@ -296,6 +306,7 @@ def _make_point(run: Observation, mark: Coordinates, position: tuple[int, Rank],
 
 
 OrderKey = tuple[int, Rank, int, int, str, int, int]
+_find_order = attrgetter("order")
 
 _BEFORE_ALL: tuple[int, Rank] = (-1, ())
 
@@ -311,7 +322,9 @@ class Point:
 
 def find_time(mark: Coordinates) -> int:
     """When a record was processed, else written, else when its change was committed; 0 if untold."""
-    return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
+    if mark.read_ms is not None:
+        return mark.read_ms
+    return mark.ts_ms or 0 if mark.timestamp_ms is None else mark.timestamp_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +342,8 @@ def place_reads(read: Sequence[TableRead], streamed: Sequence[Point]) -> tuple[P
     another schema than these, it also follows records of the old schema that were committed before the read:
     these were only delivered late. `streamed` is in order.
     """
+    if not read:
+        return ()
     observations = (p.observation for p in (*streamed, *(r.point for r in read)))
     declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in observations)
     followed = _StreamedPoints(streamed, declared)

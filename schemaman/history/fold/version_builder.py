@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.inference import hide_types
@@ -49,6 +49,9 @@ class VersionCaveats:
     is_key_unknown: bool = False
 
 
+NO_CAVEATS = VersionCaveats()
+
+
 @dataclass(slots=True)
 class EventForms:
     """How events carry the columns of a version: declared name → name in events, and the event schemas."""
@@ -82,7 +85,7 @@ class OpenVersion:
     at: Coordinates
     shape: VersionShape
     points: list[Point] = field(default_factory=list)
-    caveats: VersionCaveats = VersionCaveats()
+    caveats: VersionCaveats = NO_CAVEATS
     until: Coordinates | None = None
     repeats: list[Observation] = field(default_factory=list)
     internal_observations: list[Observation] = field(default_factory=list)
@@ -225,14 +228,17 @@ def collect_evidence(version: OpenVersion, spread: Collection[Observation]) -> t
     other records of the run are shared.
     """
     result: list[Evidence] = []
-    edges = [(p.observation.evidence, p.coordinates) for p in version.points]
-    kinds = {kind for kind, _ in edges}
-    edges += [(o.evidence, m) for o in version.repeats if o.evidence not in kinds for m in (o.first, o.last)]
+    edges: dict[EvidenceKind, list[Coordinates]] = {}
+    for point in version.points:
+        edges.setdefault(point.observation.evidence, []).append(point.coordinates)
+    kinds = tuple(edges)
+    for observation in version.repeats:
+        if observation.evidence not in kinds:
+            edges.setdefault(observation.evidence, []).extend((observation.first, observation.last))
     surely, shared = _count_records(version, spread)
-    for kind in dict.fromkeys(kind for kind, _ in edges):
-        marks = [mark for edge_kind, mark in edges if edge_kind == kind]
-        edge = (marks[0], marks[-1])
-        result.append(Evidence(kind, surely[kind], *edge, shared[kind], _find_positioned_edges(marks)))
+    for kind, marks in edges.items():
+        edge, positioned = (marks[0], marks[-1]), _find_positioned_edges(marks)
+        result.append(Evidence(kind, surely[kind], *edge, shared[kind], positioned))
     if version.internal_observations:
         internal = sorted(
             version.internal_observations, key=lambda o: (o.first.topic, o.first.partition, o.first.offset)
@@ -246,6 +252,8 @@ def collect_evidence(version: OpenVersion, spread: Collection[Observation]) -> t
 def _find_positioned_edges(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | None:
     """The first and the last coordinates with a position, if these are not the outer ones."""
     positioned = [mark for mark in marks if mark.position.kind != "none"]
+    if len(positioned) == len(marks):
+        return None
     if not positioned or (positioned[0], positioned[-1]) == (marks[0], marks[-1]):
         return None
     return (positioned[0], positioned[-1])
@@ -253,12 +261,12 @@ def _find_positioned_edges(marks: Sequence[Coordinates]) -> tuple[Coordinates, C
 
 def _count_records(
     version: OpenVersion, spread: Collection[Observation]
-) -> tuple[Counter[EvidenceKind], Counter[EvidenceKind]]:
+) -> tuple[Mapping[EvidenceKind, int], Mapping[EvidenceKind, int]]:
     """The records that certainly belong to the version, and the shared ones, by kind of evidence."""
-    surely, shared = Counter[EvidenceKind](), Counter[EvidenceKind]()
+    surely, shared = defaultdict[EvidenceKind, int](int), defaultdict[EvidenceKind, int](int)
     for observation in version.repeats:
         surely[observation.evidence] += observation.count
-    for observation in dict.fromkeys(p.observation for p in version.points):
+    for observation in dict.fromkeys([p.observation for p in version.points]):
         if observation in spread:
             surely[observation.evidence] += 1
             shared[observation.evidence] += count_undivided(observation)
@@ -273,7 +281,8 @@ def find_shared_runs(versions: Iterable[OpenVersion]) -> frozenset[Observation]:
     found: list[Observation] = []
     for version in versions:
         own = {p.observation for p in version.points}
-        found += own & seen
+        if not own.isdisjoint(seen):
+            found += own & seen
         seen |= own
     return frozenset(found)
 

@@ -492,10 +492,7 @@ class SqlStore:
             }
             for s, entry in log
         ]
-        if len(rows) == 1:
-            _ADD_ENTRY.write_rows(connection, rows)
-        else:
-            connection.execute(insert(LOG), rows)
+        _ADD_ENTRY.write_rows(connection, rows)
         last, _ = log[-1]
         set_meta(connection, end=str(last.sequence), head=last.hash)
         return last.sequence
