@@ -21,8 +21,8 @@ _MAX_PAIRS = 40_000
 
 _SCALE = 20
 _DROPPED = _ADDED = _SCALE
-_RETYPED, _WIDENED, _ATTRIBUTE = _SCALE + 4, _SCALE // 2, 1
-_RENAMED, _EXCHANGED = _SCALE + 1, _SCALE - 6
+_RETYPED, _WIDENED, _ATTRIBUTE = _SCALE + 2, _SCALE // 2, 1
+_RENAMED, _EXCHANGED = _SCALE + 1, _SCALE - 3
 """What a change costs against others. Two renames that exchange names cost less than a drop and an addition;
 a rename to a name that nothing had costs more, so that no chain of renames replaces a drop. It costs less
 than another type: a column that took the name of a dropped one has the type that it had."""
