@@ -15,7 +15,7 @@ from schemaman.migration.target import TARGETS
 from schemaman.spark.executor import SparkExecutor
 from tests.spark.test_autopilot import _make_frame
 from tests.streaming.test_autopilot import late, told
-from tests.streaming.test_uncertain_keys import soon
+from tests.streaming.test_uncertain_keys import read_at, soon
 from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
@@ -31,6 +31,8 @@ FORMATS = ["iceberg", "delta"]
 STARTING = [late(n, {"code": "k4", "n": n, "m": 1}, ("code",), "u") for n in (4, 5)]
 STARTING += [told(n, {"code": f"k{n}", "n": n}, "c", ("code",)) for n in (8, 9)]
 STARTED = [told(10, {"code": "k10", "n": 10}, "c", ("code",))]
+
+LATER = [told(14, {"id": 14, "n": 14}, "c", ("id", "n"))]
 
 
 @pytest.mark.parametrize("format", FORMATS if PROOF else FORMATS[:1])
@@ -53,10 +55,23 @@ def test_a_successor_takes_its_first_row_though_it_has_no_column_of_the_earlier_
     assert waiting == []
 
 
+@pytest.mark.parametrize("format", FORMATS if PROOF else FORMATS[:1])
+def test_an_update_that_is_sent_as_a_delete_and_a_new_row_loses_no_row(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    key = ("id", "n")
+    halves = [soon(3, {"id": 1, "n": 0}, key, "d"), soon(4, {"id": 1, "n": 7}, key)]
+    after = [told(n, {"id": n, "n": n}, "c", key) for n in (12, 13)]
+    batches = ([told(1, {"id": 1}), told(2, {"id": 2})], [read_at(half, 3) for half in halves], after)
+    rows, waiting = _take(spark, tmp_path, format, (*batches, LATER))
+    assert sorted((row.id, row.n) for row in rows) == [(1, 7), (12, 12), (13, 13), (14, 14)]
+    assert waiting == []
+
+
 def _take(
     spark: SparkSession, tmp_path: Path, format: str, batches: Sequence[list[Record]]
 ) -> tuple[list[Row], list[Row]]:
-    """The rows of the successor, and those of the quarantine."""
+    """The live rows of the newest table, and those of the quarantine."""
     place = f"ice.{tmp_path.name}.{{table}}" if format == "iceberg" else str(tmp_path / "{table}")
     target = sm.TargetSetting("lake", "iceberg", ("*",), table=place)
     if format == "delta":
@@ -67,9 +82,9 @@ def _take(
         for number, records in enumerate(batches):
             sink(_make_frame(spark, records), number)
         executor = SparkExecutor(spark)
-        _, second = list_successors(
+        *_, newest = list_successors(
             lambda name: executor.inspect(name, format), place.replace("{table}", "t")
         )
-    rows = spark.table(TARGETS.get(format).table_name(second.address)).collect()
+    rows = spark.table(TARGETS.get(format).table_name(newest.address)).where("NOT _row_deleted").collect()
     has_waiting = spark.catalog.tableExists(quarantine.table)
     return rows, spark.table(quarantine.table).collect() if has_waiting else []
