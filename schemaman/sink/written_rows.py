@@ -42,19 +42,18 @@ def list_key_sets(
     return tuple(dict.fromkeys(found))
 
 
-def is_written(there: str, order: str, *, came_before: bool, is_alone: bool, is_half: bool) -> bool:
+def is_written(there: str, order: str, *, came_before: bool, is_alone: bool, revives: bool) -> bool:
     """Whether a row of the table with the order `there` has a change of that row with `order`.
 
-    `is_half`: the table's row is deleted, and the change is no delete. At one position they are both halves
-    of an update that changed the key, which Debezium sends as a delete and a new row: the new row is missing.
-
+    `revives`: the table's row is deleted, and the change is no delete. At one position they are both halves
+    of an update that changed the key, which Debezium sends as a delete and a new row: the latter is missing.
     `came_before`: later records of the partition of the change were read before it. `is_alone`: the change is
     in no quarantine, and its table has one topic. Then a row from a later record of the partition shows that
     the change was handled before.
     """
     at, _, came = there.rpartition("/")
     own, _, own_came = order.rpartition("/")
-    if there == order or (at == own and not is_half and not at.startswith(f"{NO_POSITION_TEXT}/")):
+    if there == order or (at == own and not revives and not at.startswith(f"{NO_POSITION_TEXT}/")):
         return True
     is_same_partition = came.partition(".")[0] == own_came.partition(".")[0]
     return there > order and (came_before or (is_alone and is_same_partition and came >= own_came))

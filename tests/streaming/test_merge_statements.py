@@ -187,7 +187,7 @@ def test_the_statement_finds_the_changes_that_the_table_has(
     is_alone: bool,
     deleted: tuple[bool | None, bool | None],
 ) -> None:
-    is_half = bool(deleted[0]) and not deleted[1]
+    revives = bool(deleted[0]) and not deleted[1]
     for named, other in (({"id": 1}, 7), ({"a": "x"}, None), ({"id": 2}, 7)):
         _clear(database)
         held = {"id": 1, "a": "x", "b": other, ORDER: there, DELETED: deleted[0]}
@@ -197,7 +197,7 @@ def test_the_statement_finds_the_changes_that_the_table_has(
         query = format_written_query("t", "s", [("id",), ("a",), ("a", "id")], HELPERS, is_alone=is_alone)
         is_known = there is not None and named != {"id": 2}
         expected = is_known and is_written(
-            there or "", own, came_before=came_before, is_alone=is_alone, is_half=is_half
+            there or "", own, came_before=came_before, is_alone=is_alone, revives=revives
         )
         assert bool(_asked(database, query)) == expected
 

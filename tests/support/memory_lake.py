@@ -288,7 +288,7 @@ class MemoryTable:
         came, is_kept = bool(staged[helpers.needs_row]), not staged[DELETED]
         return any(
             is_written(
-                row[ORDER], order, came_before=came, is_alone=is_alone, is_half=is_kept and bool(row[DELETED])
+                row[ORDER], order, came_before=came, is_alone=is_alone, revives=is_kept and bool(row[DELETED])
             )
             for row in there
         )
