@@ -68,6 +68,20 @@ def test_an_update_that_is_sent_as_a_delete_and_a_new_row_loses_no_row(
     assert waiting == []
 
 
+@pytest.mark.parametrize("format", FORMATS if PROOF else FORMATS[:1])
+def test_an_update_that_may_be_of_another_row_waits_whatever_newer_record_has_its_key(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    before = [told(n, {"id": n, "n": n}) for n in (1, 2)]
+    changes = [soon(4, {"id": 2, "n": 1}, KEY, "u"), *(told(n, {"id": n, "n": n}, "c", KEY) for n in (8, 9))]
+    deleted = [told(11, {"id": 2, "n": 1}, "d", KEY)]
+    rows, waiting = _take(
+        spark, tmp_path, format, (before, changes, deleted, [told(12, {"id": 3, "n": 3}, "c", KEY)])
+    )
+    assert {4} <= {row.offset for row in waiting} <= {4, 11}
+    assert (2, 2) in {(row.id, row.n) for row in rows}
+
+
 def _take(
     spark: SparkSession, tmp_path: Path, format: str, batches: Sequence[list[Record]]
 ) -> tuple[list[Row], list[Row]]:

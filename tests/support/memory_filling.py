@@ -27,6 +27,8 @@ Find = Callable[[str], "MemoryTable"]
 
 def spell_key_value(value: object) -> str:
     """Spell a value of a key: equal numbers of two types have one spelling, as Spark compares them."""
+    if isinstance(value, float) and value.is_integer():
+        return repr(int(value))
     return format(value.normalize(), "f") if isinstance(value, Decimal) else repr(value)
 
 

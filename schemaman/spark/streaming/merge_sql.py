@@ -145,7 +145,9 @@ def format_other_row_query(
 
     `parts` are the columns of the possible `keys`, which are empty if they are not known. An empty key is one
     of which no column is known: each other row may be the same by it. `truncated` is the
-    position of a TRUNCATE in the batch. A row of the table that is not older confirms nothing, and stays.
+    position of a TRUNCATE in the batch. A row of the table that is not older stays. It shows that the change
+    is superseded if it is the same in all columns of keys, and no older row is left that the change may have
+    been of. Otherwise it may be another row of the source.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
     fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
@@ -167,13 +169,18 @@ def format_other_row_query(
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_staged = format_conflict(staged, f"NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
+    is_newer = f"coalesce(t.{quote(ORDER)} >= coalesce({fresh}, {alike}, {first}), false)"
+    is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)})"
+    older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
+    is_left = format_conflict(table, older) if keys else "false"
+    is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
     newer = format_conflict(table, f"{there} AND r.{quote(ORDER)} > {first}") if keys else "false"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
-        f"WHERE NOT coalesce(t.{quote(ORDER)} >= coalesce({fresh}, {alike}, {first}), false) AND "
-        f"(({fresh} IS NOT NULL AND coalesce({alive}, false)) "
+        f"WHERE ({is_newer} AND coalesce({fresh}, {alike}) IS NOT NULL AND NOT ({is_over})) "
+        f"OR (NOT {is_newer} AND (({fresh} IS NOT NULL AND coalesce({alive}, false)) "
         f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false) AND {conflicts}) "
-        f"OR ({first} IS NOT NULL AND ({newer})))"
+        f"OR ({first} IS NOT NULL AND ({newer}))))"
     )
 
 
