@@ -254,8 +254,8 @@ def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersio
 
     A table whose key is not the last certain one gets that one first, as if the batch ended before the
     uncertain versions. Each row is then merged by the key that it surely had, and the rows after it are as
-    uncertain as before. It matters only if the table ends by its own key, too: one whose key goes on may get
-    that back, and another key would end it.
+    uncertain as before. If that key has more columns, it is as unique as before. Another one would end the
+    table: it matters only if the table ends by its own key, too, which it may get back if that goes on.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
@@ -267,6 +267,8 @@ def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersio
     held = {c.id: c.type for c in own[stamped].schema.columns if c.name in lake.schema.key}
     if not held or not certain.schema.key or held.keys() == set(_list_key_ids(certain)):
         return None
+    if held.keys() < set(_list_key_ids(certain)):
+        return begin
     for earlier, version in pairwise([*before[stamped:], end]):
         held |= _follow_proven(held, earlier, version)
     kept = [c for c in end.schema.columns if c.id in held]

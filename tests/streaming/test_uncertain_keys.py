@@ -418,6 +418,21 @@ def test_a_successor_has_the_rows_of_its_key_from_before_the_last_name_of_a_colu
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_table_gets_the_certain_key_with_more_columns_before_it_may_have_lost_its_key(
+    lake: MemorySink, size: int
+) -> None:
+    """A column of that key gets another name under a key that nothing confirms; the last record has none."""
+    records = [told(n, {"id": n, "n": n, "v": n}) for n in range(2)]
+    key = ("id", "n")
+    records += [told(2, {"id": 1, "n": 7, "v": 2}, "c", key), told(3, {"id": 1, "n": 7, "v": 3}, "u", key)]
+    records += [told(4, {"id": 1, "n": 8, "v": 4}, "c", key)]
+    records += [late(5, {"id": 9, "m": 9, "v": 5}, ("id", "m")), keyless(6, {"id": 10, "m": 10, "v": 6})]
+    take(lake, records, size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert sorted(row["v"] for rows in read_rows(lake) for row in rows) == [0, 1, 3, 4, 5, 6]
+
+
 def make_deleted(id: int) -> list[Record]:
     """An update whose key (n) was read late, and a later delete of the row with its `n`."""
     records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]
