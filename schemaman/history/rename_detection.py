@@ -8,10 +8,10 @@ is a question for people.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from schemaman.history.column_places import match_places
 from schemaman.history.versions import Grade, RenameCandidate
@@ -88,6 +88,32 @@ def find_displaced_names(old: TableSchema, new: TableSchema) -> tuple[RenameCand
         for a, b in match_places(old, new).handed_on
         if a.id not in now and b.id not in was and widens(a.type, b.type)
     )
+
+
+def find_taken_names(old: TableSchema, new: TableSchema) -> tuple[RenameCandidate, ...]:
+    """Find vanished columns whose name may now be that of the column next to them, where places never move.
+
+    `a INT, b NUMERIC` becomes `a NUMERIC`: `a` got the type and `b` was dropped, or `a` was dropped and `b`
+    has its name. Both fit, and the values of `a` are one column's or two columns'. Both schemas have ids.
+    """
+    now = {c.id: c for c in new.columns}
+    stayed = {i for i, c in enumerate(old.columns) if (b := now.get(c.id)) is not None and b.name == c.name}
+    found: list[RenameCandidate] = []
+    for i, column in enumerate(old.columns):
+        if i not in stayed or (after := now[column.id]).type == column.type:
+            continue
+        for other in _list_vanished_neighbours(old, i, {*new.names}):
+            if other.type == after.type:
+                reason = f"next to {column.name}, which has the type of {other.name} now"
+                found.append(_make_candidate(other, after, "possible", reason))
+                break
+    return tuple(found)
+
+
+def _list_vanished_neighbours(old: TableSchema, index: int, names: Collection[str]) -> Iterator[Column]:
+    """List the columns behind and in front of one, up to the next one whose name is still there."""
+    for side in (old.columns[index + 1 :], old.columns[:index][::-1]):
+        yield from takewhile(lambda c: c.name not in names, side)
 
 
 def is_handed_on(candidate: RenameCandidate, before: TableSchema, after: TableSchema) -> bool:

@@ -56,6 +56,10 @@ CHAINS = {
     "a column was dropped, and one before it has its name and no other type": ("a:S b:I", "b:S", ["a>b"]),
     "amid columns that stayed": ("x:B a:S b:I c:B", "x:B b:S c:B", ["a>b"]),
     "the columns behind it stayed": ("a:S b:I c:B z:L", "b:S c:B z:L", ["a>b"]),
+    "the name is taken by the column in front of it, of a wider type": ("a:L b:I c:B", "b:L c:B", ["a>b"]),
+    "by the column behind it": ("a:I b:L c:B", "a:L c:B", ["b>a"]),
+    "by one behind it at the end": ("z:B a:I b:L", "z:B a:L", ["b>a"]),
+    "by one behind dropped columns": ("a:I x:B b:L z:B", "a:L z:B", ["b>a"]),
     "and a circle beside it": ("a:I b:S c:D d:F z:B", "b:I a:S n:D d:F z:B c:I", ["c>n", "a>b b>a"]),
 }
 
@@ -88,7 +92,9 @@ CIRCLES = {
     "all of it at the end": ("z:S a:M b:I", "z:S b:I a:M", ["a>b b>a"]),
 }
 ORDINARY = {
-    "a column was dropped, and one behind it became wider": ("a:L b:I c:B", "b:L c:B"),
+    "a column was dropped, and one behind it became wider than it": ("a:I b:I c:B", "b:L c:B"),
+    "a column was dropped, and one that is not next to it got its type": ("a:L b:I c:B", "b:I c:L"),
+    "a column was dropped, and one of its type next to it stayed": ("a:I b:I c:B", "b:I c:B"),
     "a column was dropped, one behind it became NOT NULL, and one was added": ("a:N b:I", "b:N c:I"),
     "a column was dropped and added again": ("a:I b:I c:I", "b:I c:I a:I"),
     "with another type": ("a:S b:I", "b:I a:L"),

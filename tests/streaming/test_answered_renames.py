@@ -231,3 +231,39 @@ def test_names_of_one_type_that_may_have_been_handed_on_stop_no_table(
     expected = [(1, 11), (2, 12)] if renamed else [(11, None), (12, None)]
     assert [(r["b"], r["c"]) for r in rows] == [(5, 6), *expected, (7, 8), (9, 9)]
     assert (lake.withheld(), lake.stopped) == ({}, set())
+
+
+@pytest.mark.parametrize("size", [1, 8], ids=["small batches", "one batch"])
+@pytest.mark.parametrize("renamed", [True, False])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_name_that_a_wider_column_next_to_it_may_have_taken_has_the_values_of_one_column(
+    store: SqlStore, format: str, renamed: bool, size: int
+) -> None:
+    """`a INT, b BIGINT` became `a BIGINT`: `b` was dropped, or `a` was dropped and `b` has its name."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    narrow, wide = node("int32", optional=True), node("int64", optional=True)
+    before = {"id": node("int32"), "a": narrow, "b": wide}
+    after = {"id": node("int32"), "a": wide}
+    records = [row_event(before, "c", {"id": n, "a": n, "b": 10 + n}, offset=n) for n in range(3)]
+    records += [row_event(before, "c", {"id": 3, "a": 3, "b": None}, offset=3)]
+    records += [
+        row_event(after, "u", {"id": 0, "a": 5}, offset=4),
+        row_event(after, "c", {"id": 4, "a": 6}, offset=5),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((table, rows),) = _read(lake)
+    assert [row["a"] for row in rows] == [5, None, None, None, 6]
+    assert [(row["a__old"], row["b"]) for row in rows[1:4]] == [(1, 11), (2, 12), (3, None)]
+    history = store.history(table)
+    assert history is not None
+    (question,) = list_open_questions(history)
+    assert question.commands[0].split()[-2:] == ["b", "a"]
+    answer = str(table), "b", "a", history.latest.id, format_coordinates(history.latest.at)
+    lake.decisions = Decisions((Rename(*answer),)) if renamed else Decisions((), (NotRename(*answer),))
+    lake.take([row_event(after, "c", {"id": 5, "a": 7}, offset=6)])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((_, rows),) = _read(lake)
+    expected = [11, 12, None] if renamed else [1, 2, 3]
+    assert [row["a"] for row in rows] == [5, *expected, 6, 7]

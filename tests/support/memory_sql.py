@@ -16,6 +16,8 @@ from schemaman.migration.row_columns import DELETED, ORDER
 Rows = Sequence[dict[Any, Any]]
 _RAW = (ORDER, DELETED)
 _PATH = r"`\w+`(?:\.`\w+`)+"
+_WIDENING = re.compile(r"try_cast\((?:try_cast\((`\w+`) AS BIGINT\) AS INT|(`\w+`) AS BIGINT)\)")
+"""What an INT is as a BIGINT, and back: its value stays as it is."""
 
 
 def count_rows(rows: Rows, fields: Mapping[str, int], condition: str) -> int:
@@ -98,4 +100,4 @@ def _list(fields: Mapping[str, int]) -> str:
 
 
 def _translate(text: str) -> str:
-    return re.sub(r"<=>", "IS", text)
+    return _WIDENING.sub(lambda found: found[1] or found[2], text).replace("<=>", "IS")

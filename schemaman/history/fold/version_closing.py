@@ -24,6 +24,7 @@ from schemaman.history.rename_detection import (
     find_displaced_names,
     find_handed_on_names,
     find_rename_candidates,
+    find_taken_names,
 )
 from schemaman.history.versions import Evidence, Proof, RenameCandidate, SchemaVersion
 from schemaman.model.schema import KEPT_SCHEMAS, TableSchema, fingerprint
@@ -125,10 +126,12 @@ def _suggest_renames(
     chain = find_handed_on_names(before, after) if append_only else ()
     found = chain or find_rename_candidates(before, after, append_only)
     displaced = find_displaced_names(before, after) if append_only and not chain else ()
-    return (
+    suspected = (
         *_list_others(displaced, [c for c in found if c.grade == "proven"]),
         *_list_others(found, displaced),
     )
+    taken = find_taken_names(before, after) if append_only else ()
+    return (*suspected, *_list_others(taken, suspected))
 
 
 def _list_others(
