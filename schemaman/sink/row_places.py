@@ -254,8 +254,9 @@ def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersio
 
     A table whose key is not the last certain one gets that one first, as if the batch ended before the
     uncertain versions. Each row is then merged by the key that it surely had, and the rows after it are as
-    uncertain as before. If that key has more columns, it is as unique as before. Another one would end the
-    table: it matters only if the table ends by its own key, too, which it may get back if that goes on.
+    uncertain as before. If that key has more columns, and they go on, it is as unique as before. Another one
+    would end the table: it matters only if the table ends by its own key, too, which it may get back if that
+    goes on.
     """
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
@@ -267,13 +268,20 @@ def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersio
     held = {c.id: c.type for c in own[stamped].schema.columns if c.name in lake.schema.key}
     if not held or not certain.schema.key or held.keys() == set(_list_key_ids(certain)):
         return None
-    if held.keys() < set(_list_key_ids(certain)):
+    if not _does_go_on(held, [*before[stamped:], end]):
         return begin
-    for earlier, version in pairwise([*before[stamped:], end]):
+    wider = {c.id: c.type for c in certain.schema.columns if c.name in certain.schema.key}
+    is_wider = held.keys() < wider.keys()
+    return begin if is_wider and _does_go_on(wider, [*before[before.index(certain) :], end]) else None
+
+
+def _does_go_on(key: Mapping[int | None, Type], versions: Sequence[SchemaVersion]) -> bool:
+    """Whether the last version has all columns of a key of the first one, in types that hold its values."""
+    held = {**key}
+    for earlier, version in pairwise(versions):
         held |= _follow_proven(held, earlier, version)
-    kept = [c for c in end.schema.columns if c.id in held]
-    goes_on = len(kept) == len(lake.schema.key) and all(widens(held[c.id], c.type) for c in kept)
-    return None if goes_on else begin
+    kept = [c for c in versions[-1].schema.columns if c.id in held]
+    return len(kept) == len(key) and all(widens(held[c.id], c.type) for c in kept)
 
 
 def _follow_proven(
