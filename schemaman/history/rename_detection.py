@@ -96,13 +96,16 @@ def find_taken_names(old: TableSchema, new: TableSchema) -> tuple[RenameCandidat
     `a INT, b NUMERIC` becomes `a NUMERIC`: `a` got the type and `b` was dropped, or `a` was dropped and `b`
     has its name. Both fit, and the values of `a` are one column's or two columns'. Both schemas have ids.
     """
+    names = {*new.names}
+    if names.issuperset(old.names):
+        return ()
     now = {c.id: c for c in new.columns}
     stayed = {i for i, c in enumerate(old.columns) if (b := now.get(c.id)) is not None and b.name == c.name}
     found: list[RenameCandidate] = []
     for i, column in enumerate(old.columns):
         if i not in stayed or (after := now[column.id]).type == column.type:
             continue
-        for other in _list_vanished_neighbours(old, i, {*new.names}):
+        for other in _list_vanished_neighbours(old, i, names):
             if other.type == after.type:
                 reason = f"next to {column.name}, which has the type of {other.name} now"
                 found.append(_make_candidate(other, after, "possible", reason))
