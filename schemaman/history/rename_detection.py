@@ -95,11 +95,14 @@ def find_taken_names(old: TableSchema, new: TableSchema) -> tuple[RenameCandidat
 
     `a INT, b NUMERIC` becomes `a NUMERIC`: `a` got the type and `b` was dropped, or `a` was dropped and `b`
     has its name. Both fit, and the values of `a` are one column's or two columns'. Both schemas have ids.
+    Where the key got another type, older and newer rows share no table, and no value changes its column.
     """
     names = {*new.names}
     if names.issuperset(old.names):
         return ()
     now = {c.id: c for c in new.columns}
+    if not all(widens(c.type, now[c.id].type) for c in old.columns if c.name in old.key and c.id in now):
+        return ()
     stayed = {i for i, c in enumerate(old.columns) if (b := now.get(c.id)) is not None and b.name == c.name}
     found: list[RenameCandidate] = []
     for i, column in enumerate(old.columns):

@@ -145,6 +145,14 @@ def test_what_no_exchange_explains_better_is_no_question(before: str, after: str
     assert asked(told(before, after)) == []
 
 
+@pytest.mark.parametrize(("key", "questions"), [("int64", ["b>a"]), ("string", [])])
+def test_no_name_is_taken_where_the_key_got_another_type(key: str, questions: list[str]) -> None:
+    """Older and newer rows then share no table. A wider key goes on."""
+    before = event(0, {"id": node("int32"), "a": TYPES["I"], "b": TYPES["L"]}, key=("id",))
+    after = event(1, {"id": node(key), "a": TYPES["L"]}, key=("id",))
+    assert asked(remember(before, after)) == questions
+
+
 def test_a_circle_is_asked_about_until_each_name_is_answered() -> None:
     history = told(*CIRCLES["three"][:2])
     assert asked(answered(history, ["a>c"])) == ["b>a c>b"]
