@@ -11,7 +11,7 @@ import pytest
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Record
-from schemaman.errors import StoreUnavailable
+from schemaman.errors import StatementConflict, StoreUnavailable
 from schemaman.migration.plan import Plan
 from schemaman.migration.target import LakeTable
 from schemaman.model.schema import TableId
@@ -184,6 +184,33 @@ def test_a_table_that_another_job_makes_between_two_questions_is_tried_again(sto
         store, registry, first.policy, lambda: 0, first.approve, lambda history: history, first.modes
     )
     opened, history = context.open_table(first._follower(table), Before()), registry.history(table)
+    outcome = migrate_table(opened, history)
+    assert isinstance(outcome, Blocked)
+    assert outcome.is_locked
+    assert isinstance(migrate_table(opened, history), Ready)
+
+
+def test_a_table_to_which_another_job_commits_meanwhile_is_tried_again(store: SqlStore) -> None:
+    """Each attempt to mark the table for a run comes after a commit of the other job."""
+    first = mirror(store)
+    first.take([told(0, row={"id": 1, "n": 1})])
+    (table,) = first.sources.values()
+    registry, lake, commits = Registry(store, lambda: 0), first.open_lake(), [True] * 3
+    record_batch(batch_of([told(1, row={"id": 2, "n": 2, "x": 3})]), registry, "main", lambda _: None)
+
+    class Busy:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(lake, name)
+
+        def run(self, statement: str) -> None:
+            if commits and commits.pop():
+                raise StatementConflict("DELTA_METADATA_CHANGED")
+            lake.run(statement)
+
+    context = MigrationContext(
+        store, registry, first.policy, lambda: 0, first.approve, lambda history: history, first.modes
+    )
+    opened, history = context.open_table(first._follower(table), Busy()), registry.history(table)
     outcome = migrate_table(opened, history)
     assert isinstance(outcome, Blocked)
     assert outcome.is_locked

@@ -96,10 +96,10 @@ class Ready:
 class Blocked:
     """A lake table that can take no rows now: the reason, and the plan that a person may approve.
 
-    `is_locked`: another process holds a lease on the table that has not expired. `is_ignored`: the policy
-    leaves the table out, so its records need not wait. `is_overtaken`: the history of its source is newer
-    than the one by which the rows were read. `copy` is the table where another one has taken over its rows:
-    records whose changes it has need not wait either.
+    `is_locked`: another process holds a lease on the table that has not expired, or commits to the table.
+    `is_ignored`: the policy leaves the table out, so its records need not wait. `is_overtaken`: the history
+    of its source is newer than the one by which the rows were read. `copy` is the table where another one has
+    taken over its rows: records whose changes it has need not wait either.
     """
 
     reason: str

@@ -13,6 +13,7 @@ from schemaman.errors import (
     RowsUnready,
     SchemamanError,
     Stale,
+    StatementConflict,
     StatementFailed,
 )
 from schemaman.history.open_renames import treat_as_additions
@@ -79,7 +80,7 @@ def migrate_table(
         begun = MigrationState(table, table, rows, recorded, history, history)
         return _finish(run_stages(begun, {"move-tables": _move_tables, **_STAGES}))
     except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
-        return Blocked(_format_error(error), is_locked=isinstance(error, Locked))
+        return Blocked(_format_error(error), is_locked=isinstance(error, (Locked, StatementConflict)))
     except (SchemamanError, *RAISED):
         raise
     except Exception as error:  # an unforeseen fault has no known class
