@@ -29,8 +29,8 @@ Two live rows conflict if they are the same in the columns of one possible key, 
 that conflicts. `first`: it has none that conflicts and is newer, as an update of this row that came before.
 `alone`: no older record waits that may be of another row with the same key.
 
-A newer row of the key supersedes a change only if it is the same in all columns of keys: otherwise it may be
-another row of the source. Nor is an older row left, then, which the change may have been of.
+A newer row of the key supersedes a change only if it is the same in all columns of keys, and no older row is
+left that the change may have been of. Otherwise the newer row may be another one of the source.
 """
 
 
