@@ -90,12 +90,14 @@ class Proof:
     """The coordinates from which on a fact that was read late is certain; `at` None: not yet confirmed.
 
     `fact` is named as in `unconfirmed`. The proof is valid for the revision `revision` and later ones, up to
-    the next proof of the same fact.
+    the next proof of the same fact. Of a key, `read_ms` is when it was first read, in epoch milliseconds of
+    the database's clock; None if unknown. A record before `at` that was committed later has the key, too.
     """
 
     fact: str
     revision: int
     at: Coordinates | None
+    read_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

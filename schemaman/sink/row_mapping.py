@@ -38,8 +38,14 @@ from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
-from schemaman.sink.row_order import format_position
-from schemaman.sink.uncertain_keys import NEVER_PROVEN, Claim, find_key_proofs, is_key_made_up, read_sent_key
+from schemaman.sink.uncertain_keys import (
+    NEVER_PROVEN,
+    Claim,
+    KeyProof,
+    find_key_proofs,
+    is_key_made_up,
+    read_sent_key,
+)
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_text, fit_value
@@ -102,7 +108,7 @@ class RowMap:
     person accepted a floating-point type: the nearest number is written. `names_by_version` has the parts of
     split columns, by the number of a version and the id in it. `siblings` are the other parts of each, which
     are NULL where the column has the value. `key_proofs` has versions whose key may have been read late, and
-    the position from which on it is certain, as text; a greater text for a key that no record confirms.
+    what makes it certain; `NEVER_PROVEN` for a key that no record confirms.
     `texts` has the column beside each that holds, as text, the values that its type does not hold; it is one
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
@@ -131,7 +137,7 @@ class RowMap:
     rounded: frozenset[str] = frozenset()
     names_by_version: Mapping[tuple[int, int], str] = field(default_factory=dict)
     siblings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    key_proofs: Mapping[int, str] = field(default_factory=dict)
+    key_proofs: Mapping[int, KeyProof] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
     key_parts: frozenset[str] = frozenset()
@@ -329,7 +335,7 @@ def _list_possible_keys(
 
 
 def _find_whole_keys(
-    history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str]
+    history: TableHistory, proofs: Mapping[int, KeyProof], names: Mapping[int, str]
 ) -> dict[int, frozenset[str]]:
     """The columns of the lake table in the next key, for versions that show only a part of it as theirs.
 
@@ -399,7 +405,7 @@ def _find_owners(recorded: TableHistory, history: TableHistory) -> dict[int, int
 
 
 def _find_settled(
-    history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str], key: Collection[str]
+    history: TableHistory, proofs: Mapping[int, KeyProof], names: Mapping[int, str], key: Collection[str]
 ) -> frozenset[int]:
     """The versions whose key nothing confirms, before a confirmed one whose key is that of the lake table."""
     last = max(_list_same_keys(history, names, key), default=0)
@@ -407,7 +413,7 @@ def _find_settled(
 
 
 def _find_passed(
-    history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str], key: Collection[str]
+    history: TableHistory, proofs: Mapping[int, KeyProof], names: Mapping[int, str], key: Collection[str]
 ) -> frozenset[int]:
     """The versions with a confirmed key that is not that of the lake table, between two which have it."""
     same = _list_same_keys(history, names, key)
@@ -693,7 +699,7 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
 def _is_key_uncertain(change: RowChange, to: RowMap) -> bool:
     """Whether the row may have been written under another key than that of its version."""
     proof = None if change.version is None else to.key_proofs.get(change.version)
-    return proof is not None and format_position(change.position) < proof
+    return proof is not None and not proof.is_certain(change.position, change.ts_ms)
 
 
 def _read_uncertain_key(

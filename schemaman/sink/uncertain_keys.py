@@ -13,10 +13,12 @@ values in one possible key, and others in another one. Where the lake has none s
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
+from schemaman.debezium.records import Position
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_order import format_position
@@ -34,8 +36,26 @@ left that the change may have been of. Otherwise the newer row may be another on
 """
 
 
-NEVER_PROVEN = "~"
-"""Follows the text of every position: such a key is nowhere certain."""
+@dataclass(frozen=True, slots=True)
+class KeyProof:
+    """From where on the key of a version is certain: from the text of a position, or from a time of commit.
+
+    `read_ms` is when the key was first read, in epoch milliseconds; None if unknown. Later commits have it.
+    """
+
+    position: str
+    read_ms: int | None = None
+
+    def is_certain(self, position: Position, committed_ms: int | None) -> bool:
+        """Whether a record of the version has its key, by its position and its time of commit."""
+        if format_position(position) >= self.position:
+            return True
+        is_streamed = position.kind != "none" and committed_ms is not None
+        return self.read_ms is not None and is_streamed and (committed_ms or 0) > self.read_ms
+
+
+NEVER_PROVEN = KeyProof("~")
+"""Its text follows that of every position: such a key is nowhere certain."""
 
 _MADE_UP_TEXTS = ("{}", "[]", "00:00:00Z", "1970-01-01T00:00:00Z")
 """Texts for missing values of required columns. Source: Debezium JdbcValueConverters, its fallbacks."""
@@ -57,12 +77,12 @@ def is_key_open(history: TableHistory) -> bool:
     return "key" in history.latest.unconfirmed
 
 
-def find_key_proofs(history: TableHistory) -> dict[int, str]:
-    """Find the versions with rows of an earlier key, perhaps, and the position that makes their key certain.
+def find_key_proofs(history: TableHistory) -> dict[int, KeyProof]:
+    """Find the versions with rows of an earlier key, perhaps, and what makes their key certain.
 
     A key that nothing confirms in one version, and a record in the next one, may have come in the next one.
     """
-    found: dict[int, str] = {}
+    found: dict[int, KeyProof] = {}
     for before, version in pairwise(history.versions):
         if before.incarnation != version.incarnation:
             continue
@@ -71,7 +91,7 @@ def find_key_proofs(history: TableHistory) -> dict[int, str]:
             found[version.number] = NEVER_PROVEN
         for proof in version.proofs if is_later else ():
             if proof.fact == "key" and proof.at is not None:
-                found[version.number] = format_position(proof.at.position)
+                found[version.number] = KeyProof(format_position(proof.at.position), proof.read_ms)
     return found
 
 

@@ -160,12 +160,14 @@ def _revision_from_json(value: Parsed) -> Revision:
 def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
     """Encode each coordinates once: the same record proves most facts of a version."""
     result: list[Json] = []
-    for (revision, at), same in groupby(proofs, key=lambda p: (p.revision, p.at)):
+    for (revision, at, read_ms), same in groupby(proofs, key=lambda p: (p.revision, p.at, p.read_ms)):
         facts = [proof.fact for proof in same]
         result.append(
             {
                 "facts": facts,
-                **drop_nones(revision=revision or None, at=convert_optional(coordinates_to_json, at)),
+                **drop_nones(
+                    revision=revision or None, at=convert_optional(coordinates_to_json, at), read_ms=read_ms
+                ),
             }
         )
     return result
@@ -174,7 +176,8 @@ def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
 def _proofs_from_json(value: Iterable[Parsed]) -> Iterator[Proof]:
     for proof in value:
         at = convert_optional(coordinates_from_json, proof.get("at"))
-        yield from (Proof(fact, proof.get("revision", 0), at) for fact in proof["facts"])
+        revision, read_ms = proof.get("revision", 0), proof.get("read_ms")
+        yield from (Proof(fact, revision, at, read_ms) for fact in proof["facts"])
 
 
 def _history_from_json(value: Parsed) -> TableHistory:

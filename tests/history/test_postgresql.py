@@ -493,6 +493,22 @@ def test_what_was_certain_of_a_column_is_not_of_another_one_of_its_name(
     assert {p.fact for p in second.proofs} == {"nullable:a"}
 
 
+@pytest.mark.parametrize("chunks", [1, 4])
+@pytest.mark.parametrize("ahead", [0, 2_000])
+def test_the_proof_of_a_key_has_the_time_at_which_the_key_was_first_read(ahead: int, chunks: int) -> None:
+    """The record that proves a key may be the last of many, and the clock of the database may be ahead."""
+    n = {"id": ID, "n": ID}
+    changes = [event(i, n, key=("n",), lag=1_500) for i in range(1, 8)]
+    records = [event(0, n, key=("id",), lag=-ahead or 1), *changes]
+    registry = Registry(MemoryStore(), now_ms)
+    for start in range(0, len(records), 8 // chunks):
+        ingest(records[start : start + 8 // chunks], registry, "main", lambda id: None)
+    (found,) = registry.tables()
+    (proof,) = [p for p in found.latest.proofs if p.fact == "key"]
+    assert proof.at is not None
+    assert (proof.at.offset, proof.read_ms) == (7, TIME + 1_000 + 1_500 + ahead)
+
+
 @pytest.mark.parametrize(("committed", "unconfirmed"), [(TIME + 1_000, ("default:n",)), (TIME + 9_000, ())])
 def test_a_default_that_came_later_is_confirmed_as_a_key_is(committed: int, unconfirmed: tuple[str]) -> None:
     """Rows that were written before a default was set may be read with it: it may be from their future."""

@@ -78,6 +78,37 @@ def test_an_update_under_another_key_names_the_row_that_is_the_same_in_all_keys(
     assert {row["id"]: row["v"] for row in rows} == {1: 5 if is_same else 1, 2: 1, 3: 1, 4: 1}
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("last", [5, 8])
+def test_changes_from_after_the_first_reading_of_a_key_are_certain_before_the_record_that_proves_it(
+    lake: MemorySink, size: int, last: int
+) -> None:
+    """The source gives one `id` to all rows once (n) is the key; the last record of a run proves the key."""
+    records = [told(n, {"id": n, "n": n, "v": 1}) for n in range(3)]
+    records += [
+        told(3, {"id": 3, "n": 3, "v": 1}, key=("n",)),
+        told(4, {"id": 4, "n": 4, "v": 1}, key=("n",)),
+    ]
+    records += [told(5 + n, {"id": 9, "n": n, "v": 2}, "u", ("n",)) for n in range(last - 4)]
+    take(lake, records, size)
+    assert lake.withheld() == {}
+    rows = [row for rows in read_rows(lake) for row in rows]
+    changed = dict.fromkeys(range(last - 4), (9, 2))
+    assert {row["n"]: (row["id"], row["v"]) for row in rows} == {n: (n, 1) for n in range(5)} | changed
+    assert len(rows) == 5
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_changes_from_before_the_first_reading_of_a_key_wait(lake: MemorySink, size: int) -> None:
+    """Two changes to one `id` were committed before (n) was read first, after 85 s; a third one later."""
+    records = [told(n, {"id": n, "n": n, "v": 1}) for n in range(3)]
+    records += [told(n, {"id": 9, "n": n - 5, "v": 2}, "u", ("n",), 35_000) for n in (5, 6)]
+    records += [told(9, {"id": 9, "n": 2, "v": 3}, "u", ("n",))]
+    take(lake, records, size)
+    assert {place[2] for place in lake.withheld()} == {5, 6}
+    assert {row["n"] for rows in read_rows(lake) for row in rows} == {0, 1, 2}
+
+
 @pytest.fixture(params=[("id", "n"), ("n",)], ids=str)
 def key(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """The key of a successor, which the rows before it do not prove."""

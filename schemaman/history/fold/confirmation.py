@@ -91,18 +91,30 @@ def assess_certainty(
         settled.discard(_NO_KEY)
         open_facts = tuple([f[0] for f in facts if f not in proven]) if len(proven) < len(facts) else ()
         whole = None if open_facts else points[max(proven.values())].coordinates
-        result.append(VersionCertainty(open_facts, whole, _list_proofs(facts, proven, points, first)))
+        key_read = first_read.get(facts[0], 0)
+        proofs = _list_proofs(facts, proven, points, first, key_read + clock_ahead if key_read else None)
+        result.append(VersionCertainty(open_facts, whole, proofs))
     return tuple(result)
 
 
 def _list_proofs(
-    facts: Sequence[Fact], proven: Mapping[Fact, int], points: Sequence[Point], first: Collection[Fact]
+    facts: Sequence[Fact],
+    proven: Mapping[Fact, int],
+    points: Sequence[Point],
+    first: Collection[Fact],
+    key_read: int | None,
 ) -> tuple[Proof, ...]:
-    """The coordinates that prove each fact; of the facts that the first point proves, only `first`."""
+    """The coordinates that prove each fact; of the facts that the first point proves, only `first`.
+
+    Points are the edges of runs, so the record that proves a key may be the last of many. Two true readings
+    of one key leave no time between them for another: each record that was committed in that time has it.
+    """
     if not first and len(proven) == len(facts) and not any(proven.values()):
         return ()
     return tuple(
-        Proof(fact[0], 0, points[proven[fact]].coordinates if fact in proven else None)
+        Proof(fact[0], 0, points[proven[fact]].coordinates, key_read if fact[0] == "key" else None)
+        if fact in proven
+        else Proof(fact[0], 0, None)
         for fact in facts
         if proven.get(fact) != 0 or fact in first
     )

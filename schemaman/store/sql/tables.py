@@ -38,7 +38,7 @@ from schemaman.store.log import CoveredRange, Entry, list_tables
 from schemaman.store.offsets import merge_ranges
 from schemaman.store.sql.quick_statements import QuickStatement
 
-LAYOUT = 12
+LAYOUT = 13
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500

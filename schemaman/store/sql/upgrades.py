@@ -50,6 +50,7 @@ def _fold_again(connection: Connection) -> None:
     connector's own schema history shows that a table was created again; it supports no version of another
     incarnation.
     9: a repeated statement that swaps names swaps nothing.
+    13: the proof of a key has the time at which the key was first read.
     """
 
 
@@ -80,6 +81,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     9: _add_summaries,
     10: _add_subjects,
     11: _add_blocks,
+    12: _fold_again,
 }
 """By layout, the step to the next one: it changes only tables and columns. A step whose tables change later
 keeps a copy of their earlier form. A layout that only changes the result of the fold has an empty step.
