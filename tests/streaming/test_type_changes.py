@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -207,6 +208,39 @@ def test_bytes_of_a_column_that_got_another_name_are_in_its_column_wherever_batc
     found = {row["id"]: [v for n, v in row.items() if n.startswith(("raw", "text")) and v is not None]
              for row in lake.rows}  # fmt: skip
     assert found == {0: [b"\xff\x00"], 1: [b"\xff\x00"], 2: ["x"], 3: ["x"]}
+
+
+def _confirm(offset: int, fields: dict[str, Node], row: dict[str, Any]) -> Record:
+    """A new row, read at once, so that the next one confirms its key; the first two have none."""
+    found = row_event(fields, "c", row, offset=offset, keyed=offset > 1, ts_ms=10_000 * offset)
+    value = json.loads(found.value or b"")
+    value["payload"]["ts_ms"] = 10_000 * offset + 1
+    return replace(found, value=json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_bytes_of_a_successor_are_in_the_column_of_their_own_version_wherever_batches_end(
+    store: SqlStore, format: str, size: int
+) -> None:
+    """The source gets a key, and then a text: no text holds the bytes of the first rows with the key."""
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    before = {"id": INT, "raw": node("bytes", optional=True), "z": INT}
+    after = {"id": INT, "raw": node("string", optional=True), "z": INT}
+    rows: list[dict[str, Any]] = [{"id": n, "raw": "/wA=", "z": n} for n in range(4)]
+    rows += [{"id": n, "raw": "x", "z": n} for n in (4, 5)]
+    records = [_confirm(row["id"], after if row["raw"] == "x" else before, row) for row in rows]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    sink.take([])
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    found = [
+        {row["id"]: [v for n, v in row.items() if n.startswith("raw") and v is not None]
+         for row in lake.rows}
+        for lake in sink.lake()
+    ]  # fmt: skip
+    raw, text = [b"\xff\x00"], ["x"]
+    assert found == [{0: raw, 1: raw}, {2: raw, 3: raw, 4: text, 5: text}]
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])

@@ -157,10 +157,14 @@ def begin_successor(
     """Begin the next lake table of the source, for the rows from a version on, and link to it.
 
     `place` is that of the table before it. Without `key` it gets that of its first rows, as a new table does.
-    The rows that wait with the key of the table before it hold no key of the new one.
+    Where a later type holds no value of its rows, and no text does, it has the structure from before that
+    type. The rows that wait with the key of the table before it hold no key of the new one.
     """
     table, before = state.source, state.tables[-1]
     history = state.whole if place is None else place.cut_successor(state.whole, version)
+    if table.splits_columns:
+        own = [number for number in state.rows.versions if number >= version.number]
+        history = pause_place(RowPlace(None), history, own).cut_history(history)
     key = key or _find_first_key(state, history) or history.latest.schema.key
     proven = table.takes_proof
     source = migration_source(history, proven=proven)
