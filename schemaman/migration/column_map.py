@@ -79,6 +79,9 @@ def find_former_names(source: MigrationSource, lake: LakeTable) -> tuple[FormerN
     """Find the lake columns that are one column of the source with another one of the table.
 
     So it is where a rename was answered after the table had got both. `lake` is that of `make_column_map`.
+
+    A displaced column records the version that the table then had. A batch may have passed over later ones
+    that still called the column so. Their rows have its values there too: they are from before the rename.
     """
     past, column_map = source.past, make_column_map(source, lake)
     names, displaced = read_names(lake), read_displaced(lake)
@@ -93,6 +96,11 @@ def find_former_names(source: MigrationSource, lake: LakeTable) -> tuple[FormerN
             (number for number in reversed(range(len(versions))) if source_name in versions[number].ids), None
         )
         id = None if last is None else versions[last].ids[source_name]
+        if last is not None:
+            later = range(last + 1, len(past))
+            # A name that never ended was decided to have stayed: no later version tells the columns apart.
+            ended = next((number for number in later if past[number].ids.get(source_name) != id), last + 1)
+            last = ended - 1
         current = column_map.names.get(id) if id is not None else None
         if last is not None and last + 1 < len(past) and id in present and current not in (None, lake_name):
             assert current is not None

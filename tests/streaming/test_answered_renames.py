@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from schemaman.history.open_questions import list_open_questions
 from schemaman.migration.policy import Policy
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.store.sql.store import SqlStore
+from tests.support.batches import cut, cuts
 from tests.support.checkout import PROOF
 from tests.support.memory_sink import MemorySink
 from tests.support.records import node, row_event
@@ -161,6 +163,34 @@ def test_rows_that_do_not_show_when_they_were_written_keep_both_values(store: Sq
     ((_, rows),) = _read(lake)
     assert [(r["old"], r["new"]) for r in rows] == [(2, None), (3, 4), (None, 5)]
     assert any("both columns keep theirs" in note and "gives 1, not 0" in note for note in lake.notes)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_an_answer_brings_the_same_values_wherever_batches_end(tmp_path: Path, format: str) -> None:
+    """Names are exchanged after a version with rows of its own, which one batch may pass over."""
+    rows = [
+        {"id": 0, "q": 1, "a": 10}, {"id": 1, "q": 1, "a": 11},
+        {"id": 2, "q": 1, "a": 12, "b": 22}, {"id": 3, "q": 1, "a": 13, "b": 23},
+        {"id": 4, "q": 1, "b": 14, "a": 24}, {"id": 2, "q": 2, "b": 12, "a": 25}, {"id": 1, "q": 2, "b": 15},
+    ]  # fmt: skip
+    whole = [row if "a" in row else {**row, "a": None} for row in rows]
+    records = [_event(offset, row, "cccccuu"[offset]) for offset, row in enumerate(whole)]
+    for number, ends in enumerate(cuts(len(records))):
+        with SqlStore.open(f"sqlite:///{tmp_path / f'{number}.db'}", create=True) as store:
+            lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+            for batch in cut(records, ends):
+                lake.take(batch)
+            (table,) = set(lake.sources.values())
+            history = store.history(table)
+            assert history is not None
+            place = history.latest.id, format_coordinates(history.latest.at)
+            pairs = (("a", "b"), ("b", "a"))
+            lake.decisions = Decisions(tuple(Rename(str(table), *pair, *place) for pair in pairs))
+            lake.take([_event(7, {"id": 5, "q": 1, "b": 15, "a": 25})])
+            ((_, found),) = _read(lake)
+            values = [(row["b"], row["a"]) for row in found]
+            expected = [(10, None), (15, None), (12, 25), (13, 23), (14, 24), (15, 25)]
+            assert (values, lake.withheld(), lake.stopped) == (expected, {}, set()), ends
 
 
 CIRCLE = {
