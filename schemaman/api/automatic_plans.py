@@ -112,7 +112,7 @@ class AutomaticPlanner:
             end = end or (find_key_begin(history) if unproven else find_key_end(history, newest, ()))
         if end is None and self._is_automatic("on-key-changed", table):
             recipes = self.planner.make_recipes(replace(table, table=newest.address), newest.lake)
-            end = find_retyped_key(history, newest.lake, recipes.list_stuck_columns)
+            end = find_retyped_key(history, newest.lake, lambda _, lake: recipes.list_stuck_columns(lake))
         if end is None:
             return ()
         names = str(table.history.table), table.target, table.format

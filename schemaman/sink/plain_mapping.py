@@ -59,10 +59,10 @@ class PlainMapping:
                 return self.others
 
 
-def map_plain_rows(rows: PlainRows, to: RowMap, truncated_at: str) -> PlainMapping | None:
+def map_plain_rows(rows: PlainRows, to: RowMap) -> PlainMapping | None:
     """Map the changes; None if a change needs more than its own values, or has one that does not fit."""
     sample = rows.sample
-    if not to.key or not _is_mapped_plainly(sample, to) or min(rows.orders) <= truncated_at:
+    if not to.key or not _is_mapped_plainly(sample, to) or min(rows.orders) <= to.truncated:
         return None
     columns: dict[str, Sequence[object]] = {}
     for name, values in zip(rows.names, rows.cells, strict=True):

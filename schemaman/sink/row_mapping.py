@@ -20,6 +20,7 @@ from schemaman.migration.column_map import make_column_map
 from schemaman.migration.foreign_columns import find_foreign_columns
 from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     OFFSET,
     OP,
@@ -38,6 +39,7 @@ from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
+from schemaman.sink.row_order import is_surely_before
 from schemaman.sink.uncertain_keys import (
     NEVER_PROVEN,
     Claim,
@@ -122,6 +124,7 @@ class RowMap:
     `ambiguous` are columns in which versions of the source mean different values by the same one.
     `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     `passed` are versions with another key that came and went: a later one surely has the table's own key.
+    `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
     """
 
     columns: tuple[Column, ...]
@@ -151,6 +154,7 @@ class RowMap:
     ambiguous: frozenset[str] = frozenset()
     possible_keys: tuple[tuple[str, ...], ...] = ()
     passed: frozenset[int] = frozenset()
+    truncated: str = ""
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -167,6 +171,16 @@ class EndedIncarnation:
     """
 
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedRow:
+    """A change from before a TRUNCATE of its table, which the lake table took: nothing is left of its row.
+
+    Whichever row it was of, and whatever its values, the TRUNCATE came later and deleted that row. Whether
+    the change is written before it or not, the same rows are live after it. So the change needs no row of
+    the lake that it names, and no column for its values.
+    """
 
 
 def map_columns(
@@ -269,6 +283,7 @@ def map_columns(
         recorded.has_ended or is_over,
         possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
         passed=passed,
+        truncated=read_record(live.properties).truncated if key else "",
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
@@ -547,7 +562,7 @@ def goes_elsewhere(reason: str) -> bool:
     return reason.endswith(OTHER_TABLE)
 
 
-def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation | UnfitColumn:
+def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation | TruncatedRow | UnfitColumn:
     """The change in columns and types of the lake table. A TRUNCATE is no change of a row."""
     if change.ambiguity == UNKNOWN_POSITION and to.key:
         return UnfitColumn(to.key[0], _UNKNOWN_POSITION)
@@ -556,6 +571,8 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if to.versions is not None and change.version is not None and change.version not in to.versions:
         reason = _explain_open_key(change) if _is_key_open(change, to) else OTHER_TABLE
         return UnfitColumn(to.columns[0].name, reason)
+    if to.truncated and change.version is not None and is_surely_before(change.order, to.truncated):
+        return TruncatedRow()
     if to.closed:
         return UnnamedRow(to.columns[0].name, to.closed, tuple(_list_names(change, {}, to)))
     record = (change.record.topic, change.record.partition, change.record.offset)

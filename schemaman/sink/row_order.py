@@ -58,6 +58,15 @@ def parse_order(order: str) -> tuple[str, int]:
     return position_text, int(step)
 
 
+def is_surely_before(order: str, end: str) -> bool:
+    """Whether a change came before another one of its table, by positions of the source's log alone.
+
+    Without a position, offsets decide, which are none of the source: then nothing is sure.
+    """
+    (position_text, step), (other, _) = parse_order(order), parse_order(end)
+    return NO_POSITION_TEXT not in (position_text, other) and step != UNPOSITIONED and order < end
+
+
 def parse_offset(order: str) -> int:
     """Parse the offset of an order's record."""
     return int(order.rpartition(".")[2])

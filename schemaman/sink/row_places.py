@@ -21,7 +21,7 @@ from schemaman.model.types import Binary, Bits, String, Type, widens
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.uncertain_keys import is_key_open
 
-ListStuck = Callable[[LakeTable], Collection[str]]
+ListStuck = Callable[[TableHistory, LakeTable], Collection[str]]
 """Lists the source's columns whose new type the format of a lake table does not make in place."""
 
 _NO_TEXT = (Binary, Bits)
@@ -33,7 +33,8 @@ class RowPlace:
     """The lake table that takes rows now, and the versions from `first` to before `until`; None for no end.
 
     `until` is where the next table begins. `is_newest`: the table has no successor yet. `rebuilt` is where
-    the source was surely another table, if rows come from before: no later version decides about this one.
+    the source was surely another table, if rows come from before; or up to where the key of the next table is
+    certain. No later version decides about this one.
     `followed` is up to where the table follows its source: rows from there to its end have a key, or none,
     which no record confirms, and it takes what it surely can of them. None for its end. `is_paused`: the
     table itself goes on after `until`, once it has the rows from before. `log_begin` is the version from
@@ -164,11 +165,19 @@ def find_place(
             newest, end = replace(newest, log_begin=begin.number), begin
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions, is_quiet=is_quiet)
-    if list_stuck is not None and end is None:
+    # No successor begins at a key that nothing confirms; rows from before it may still need one.
+    is_end_open = end is not None and wanted < end.number and is_key_open(history)
+    if list_stuck is not None and (end is None or is_end_open):
+        whole = history if end is None else _cut_from(history, end.number)
         if newest.table is None:
-            end = find_retyped_key_among(history, versions)
+            retyped = find_retyped_key_among(whole, versions)
         else:
-            end = find_retyped_key(history, newest.table.lake, list_stuck)
+            retyped = find_retyped_key(whole, newest.table.lake, list_stuck)
+        later = end if retyped is None else _find_open_begin(whole) or end
+        if retyped is not None and later is not None and retyped.number < later.number:
+            # The next table begins with a certain key, as if the batch ended before the later versions.
+            newest = replace(newest, rebuilt=later.number)
+        end = retyped or end
     if end is None:
         return newest
     before = _cut_from(history, end.number)
@@ -236,7 +245,7 @@ def find_key_end(
         if begin is not None:
             begin = _find_first_alike(own, begin)
         elif is_key_open(history):
-            begin = _find_begin(own, lambda v: "key" not in v.unconfirmed)
+            begin = _find_open_begin(history)
             begin = find_key_begin(history) if begin is None and is_quiet else begin
         if begin is None:
             return None
@@ -313,7 +322,7 @@ def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStu
         if (c.id in keyed or c.id in newest) and types[c.id] != c.type
     }
     parts = read_record(lake.properties).split
-    names = (parts[n].column if n in parts else n for n in (list_stuck(lake) if changed else ()))
+    names = (parts[n].column if n in parts else n for n in (list_stuck(history, lake) if changed else ()))
     stuck = {changed[name] for name in names if name in changed}
     columns = ((v, c) for v in own[stamped:] for c in v.schema.columns if c.id in stuck)
     return next(
@@ -448,6 +457,12 @@ def _find_first_alike(versions: Sequence[SchemaVersion], version: SchemaVersion)
     while at and bool(versions[at - 1].schema.key) == bool(version.schema.key):
         at -= 1
     return versions[at]
+
+
+def _find_open_begin(history: TableHistory) -> SchemaVersion | None:
+    """Find the first of the last versions whose key no record confirms; None if that of the newest is."""
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    return _find_begin(own, lambda v: "key" not in v.unconfirmed)
 
 
 def _find_begin(

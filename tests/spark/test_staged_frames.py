@@ -39,7 +39,7 @@ def stage(spark: SparkSession, records: list[Record], *, here: bool = True) -> S
     decoded = decode_batch(spark, make_table(records) if here else make_frame(spark, records), reading)
     (text,) = decoded.count_records()
     assert text is not None
-    return decoded.select_table(text).stage_rows(make_row_maps(reading)["same"], len(records), "")
+    return decoded.select_table(text).stage_rows(make_row_maps(reading)["same"], len(records))
 
 
 @pytest.mark.parametrize("here", [True, False])

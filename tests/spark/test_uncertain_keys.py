@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -13,10 +15,12 @@ from schemaman.debezium.records import Record
 from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.batch_report import BatchReport
 from tests.spark.test_autopilot import _make_frame
 from tests.streaming.test_autopilot import late, told
 from tests.streaming.test_uncertain_keys import read_at, soon
 from tests.support.checkout import PROOF
+from tests.support.records import node, row_event
 
 pytestmark = pytest.mark.spark
 
@@ -82,8 +86,25 @@ def test_an_update_that_may_be_of_another_row_waits_whatever_newer_record_has_it
     assert (2, 2) in {(row.id, row.n) for row in rows}
 
 
+@pytest.mark.parametrize(("format", "small"), [("iceberg", 10_000), ("delta", 0)])
+def test_a_change_that_waits_is_done_with_once_its_table_was_emptied(
+    spark: SparkSession, tmp_path: Path, format: str, small: int
+) -> None:
+    """A batch with few records is decoded in this process, and otherwise on executors."""
+    before = [told(n, {"id": n, "n": n}) for n in (1, 2)]
+    before += [late(3, {"id": 1, "n": 2}, KEY, "u"), *(told(n, {"id": n, "n": n}) for n in (8, 9))]
+    truncate = row_event({"id": node("int32"), "n": node("int32")}, "t", None, offset=10)
+    older = read_at(replace(late(11, {"id": 8, "n": 9}, KEY, "u"), partition=1, offset=0), 4)
+    batches = (before, [truncate], [older], [told(12, {"id": 1, "n": 5})])
+    reports: list[BatchReport] = []
+    rows, waiting = _take(spark, tmp_path, format, batches, small=small, on_report=reports.append)
+    assert ([(row.id, row.n) for row in rows], waiting) == ([(1, 5)], [])
+    assert [sum(table.truncated for table in report.tables) for report in reports] == [0, 0, 2, 0]
+    assert [sum(table.replayed for table in report.tables) for report in reports] == [0, 0, 1, 0]
+
+
 def _take(
-    spark: SparkSession, tmp_path: Path, format: str, batches: Sequence[list[Record]]
+    spark: SparkSession, tmp_path: Path, format: str, batches: Sequence[list[Record]], **options: Any
 ) -> tuple[list[Row], list[Row]]:
     """The live rows of the newest table, and those of the quarantine."""
     place = f"ice.{tmp_path.name}.{{table}}" if format == "iceberg" else str(tmp_path / "{table}")
@@ -92,7 +113,9 @@ def _take(
         target = sm.TargetSetting("lake", "delta", ("*",), path=place)
     quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
     with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
-        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=sm.Policy(profile="autopilot"))
+        sink = sm.spark.LakeSink(
+            registry, [target], quarantine, policy=sm.Policy(profile="autopilot"), **options
+        )
         for number, records in enumerate(batches):
             sink(_make_frame(spark, records), number)
         executor = SparkExecutor(spark)

@@ -103,7 +103,9 @@ def _substring_index(text: str | None, delimiter: str, count: int) -> str | None
 def test_the_statements_do_what_the_table_in_memory_does(
     database: sqlite3.Connection, changes: list[dict[str, Any]], old: Row | None, floor: str | None
 ) -> None:
-    for row in (row for row in stage(changes, TO, floor or "") if row[HELPERS.reason] is None):
+    for row in (
+        row for row in stage(changes, replace(TO, truncated=floor or "")) if row[HELPERS.reason] is None
+    ):
         table = MemoryTable("t")
         table.fields, table.truncated = FIELDS, floor or ""
         if old is not None:

@@ -560,3 +560,18 @@ def test_an_update_that_is_sent_as_a_delete_and_a_new_row_loses_no_row(
     assert lake.withheld() == {}
     found = sorted((row["id"], row["n"], row["v"]) for rows in read_rows(lake) for row in rows)
     assert found == [(1, 7, 5), (2, 7, 6), (3, 8, 7), (12, 12, 12), (13, 13, 13)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+@pytest.mark.parametrize("last", [None, ("n",)], ids=["no key", "another key"])
+def test_a_key_that_got_another_type_ends_its_table_before_a_key_that_nothing_confirms(
+    lake: MemorySink, size: int, last: tuple[str, ...] | None
+) -> None:
+    records = [told(n, {"id": f"x{n}", "n": n}) for n in range(2)]
+    records += [told(n, {"id": n, "n": n}) for n in (2, 3, 4)]
+    odd = late(5, {"id": 5, "n": 5}, last or ("id",))
+    take(lake, [*records, odd if last else replace(odd, key=None)], size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    first, second = read_rows(lake)
+    assert [(row["id"], row["n"]) for row in first] == [("x0", 0), ("x1", 1)]
+    assert [(row["id"], row["n"]) for row in second] == [(n, n) for n in (2, 3, 4, 5)]

@@ -390,10 +390,10 @@ def describe_change(change: LakeChange) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def stage(changes: Sequence[Mapping[str, Any]], to: RowMap, truncated: str = "") -> list[dict[str, Any]]:
+def stage(changes: Sequence[Mapping[str, Any]], to: RowMap) -> list[dict[str, Any]]:
     """The staged rows of described changes, which are in their order."""
     batch = arrow.RecordBatch.from_pylist(list(changes), CHANGE_ARROW)
-    return [row for found in ChangeFolder(to, truncated)([batch]) for row in found.to_pylist()]
+    return [row for found in ChangeFolder(to)([batch]) for row in found.to_pylist()]
 
 
 def _do_conflict(one: Mapping[str, Any], other: Mapping[str, Any], to: RowMap) -> bool:

@@ -23,12 +23,15 @@ from schemaman.history.untyped_columns import read_as_texts
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.properties.names import TRUNCATED_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     ORDER,
 )
 from schemaman.migration.settings import TargetSetting
+from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.successor import list_successors
+from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.sink.ended_incarnations import (
@@ -55,6 +58,7 @@ from schemaman.spark.streaming.row_staging import (
     CHANGE_ARROW,
     ENDED_INCARNATION,
     OTHER_ROW,
+    TRUNCATED_ROW,
     VALUE_LOST,
     WAITS_FOR_OLDER,
     ChangeFolder,
@@ -124,6 +128,8 @@ class MemorySink:
     """What lake tables said of the records that they did not take, until the next step."""
     kept: dict[str, dict[TopicOffset, dict[str, Any]]] = field(default_factory=dict)
     ended: set[TopicOffset] = field(default_factory=set)
+    truncated: set[TopicOffset] = field(default_factory=set)
+    """Records from before a TRUNCATE that deleted their rows."""
     rejected: dict[TopicOffset, str] = field(default_factory=dict)
     unplaced: dict[TopicOffset, dict[str, Any]] = field(default_factory=dict)
     keep_bytes: bool = True
@@ -468,17 +474,20 @@ class MemorySink:
         """Write rows as one statement does; the records that are kept instead."""
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
         truncates = sorted(ends)
-        lake_table.truncated = max([lake_table.truncated, *truncates])
+        truncated = max([to.truncated, lake_table.truncated, *truncates])
+        if to.key and truncated > to.truncated:
+            lake_table.run(set_properties(quote_name(lake_table.table), {TRUNCATED_PROPERTY: truncated}))
+            to = replace(to, truncated=truncated)
+        lake_table.truncated = truncated
         unplaced = ((*_place(row), row["key"]) for row in self.unplaced.values())
         others = make_unread_records(unplaced, lost=not self.keep_bytes)
         mapped = _mapped(ChangeMapper(to, unread=others), rows)
         mapped += _mapped(ChangeMapper(to, waiting=True), waiting)
         mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
-        floor = lake_table.truncated if to.key else ""
         by_place = {_place(row): row for row in rows}
         bad: dict[TopicOffset, str] = {}
-        staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
+        staged = [r for b in ChangeFolder(to)([ordered]) for r in b.to_pylist()]
         self.before(f"MERGE INTO {lake_table.table}")
         helpers = make_staged_helpers(to)
         good = [row for row in staged if row[helpers.reason] is None]
@@ -491,6 +500,8 @@ class MemorySink:
             places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
             if reason == ENDED_INCARNATION:
                 self.ended |= set(places)
+            elif reason == TRUNCATED_ROW:
+                self.truncated |= set(places)
             elif reason is not None and not written.isdisjoint(places):
                 continue
             elif reason is not None:

@@ -15,11 +15,12 @@ class TableReport:
     """The result of a batch for one lake table.
 
     Of its `records`, `rows` rows were merged. `ended_incarnation` records belong to an earlier incarnation of
-    the source table. `quarantined` records are in quarantine, `replayed` ones were written from there.
-    `steps` are the statements that changed the table's schema. `blocked` is the reason why the table accepts
-    no rows now. `plan` is the plan that the table waits for: `plan_file` writes the file that
-    `schemaman approve` reads. `notes` name what the policy left out; `ignored` counts the records of a table
-    that the policy ignores.
+    the source table. `quarantined` records are in quarantine, `replayed` ones were released from there.
+    `truncated` ones, of the batch or released, are from before a TRUNCATE that deleted their rows: none of
+    them is written. `steps` are the statements that changed the table's schema. `blocked` is the reason why
+    the table accepts no rows now. `plan` is the plan that the table waits for: `plan_file` writes the file
+    that `schemaman approve` reads. `notes` name what the policy left out; `ignored` counts the records of a
+    table that the policy ignores.
     """
 
     source_table: str
@@ -34,12 +35,14 @@ class TableReport:
     ignored: int = 0
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
+    truncated: int = 0
 
     def __str__(self) -> str:
         counts = [count_noun(self.records, "record"), f"{count_noun(self.rows, 'row')} written"]
         counts += [f"{self.quarantined} quarantined"] if self.quarantined else []
         counts += [f"{self.replayed} released from quarantine"] if self.replayed else []
         counts += [f"{self.ended_incarnation} of a dropped table"] if self.ended_incarnation else []
+        counts += [f"{self.truncated} from before a TRUNCATE"] if self.truncated else []
         counts += [f"{self.ignored} ignored by the policy"] if self.ignored else []
         lines = [f"{self.source_table} -> {self.lake_table}: {', '.join(counts)}"]
         lines += [f"  {statement.splitlines()[0]}" for statement in self.steps]

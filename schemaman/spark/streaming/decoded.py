@@ -6,6 +6,7 @@ Law: both give the same rows, counts and reasons; they differ only in speed.
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -33,6 +34,8 @@ from schemaman.spark.streaming.row_staging import (
     CHANGE_ARROW,
     DECODED,
     ENDED_INCARNATION,
+    NOT_WAITING,
+    TRUNCATED_ROW,
     ChangeFolder,
     ChangeMapper,
     ReadingContext,
@@ -83,7 +86,8 @@ class StagedRows:
 
     `keeping` of the rows keep a value of the table, or may. `needing_probe` of the rows need a probe of the
     table: it must have a value, or may have a newer one. `null_keys` of the rows have NULL in their key.
-    `ended_incarnation` records belong to an earlier incarnation. `unnamed` are the rows of those unwritable
+    `ended_incarnation` records belong to an earlier incarnation, `truncated` ones are from before a TRUNCATE
+    that deleted their rows. `unnamed` are the rows of those unwritable
     records that name no row of the table by its key (`written_rows`); None if there are none.
     """
 
@@ -93,6 +97,7 @@ class StagedRows:
     needing_probe: int
     null_keys: int
     ended_incarnation: int
+    truncated: int
     unwritable: Mapping[TopicOffset, str]
     unnamed: DataFrame | None = None
 
@@ -137,7 +142,6 @@ class DecodedBatch(Protocol):
         self,
         to: RowMap,
         count: int,
-        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
@@ -248,17 +252,17 @@ class LocalBatch:
         self,
         to: RowMap,
         count: int,
-        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
         """See `DecodedBatch`."""
-        rows = self.fold_rows(to, truncated_at, waiting, unread)
+        rows = self.fold_rows(to, waiting, unread)
         helpers = make_staged_helpers(to)
         reasons = rows[helpers.reason]
         good, bad = rows.filter(compute.is_null(reasons)), rows.filter(compute.is_valid(reasons))
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
-        ended = sum(reason == ENDED_INCARNATION for reason, _ in faults)
+        counts = Counter(reason for reason, _ in faults)
+        done = counts[ENDED_INCARNATION], counts[TRUNCATED_ROW]
         unwritable = _collect_unwritable(faults)
         ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike, helpers.first)
         is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
@@ -274,20 +278,19 @@ class LocalBatch:
         nulls = sum(good[name].null_count for name in to.key)
         unnamed = bad.filter(compute.is_valid(bad[ORDER]))
         others = self._make_staged_frame(unnamed, make_staged_ddl(to)) if unnamed.num_rows else None
-        return StagedRows(frame, good.num_rows, keeping, needing, nulls, ended, unwritable, others)
+        return StagedRows(frame, good.num_rows, keeping, needing, nulls, *done, unwritable, others)
 
     def fold_rows(
         self,
         to: RowMap,
-        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> arrow.Table:
         """Fold the changes by key into staged rows; those with a reason cannot be written."""
         mapped = self._map_changes(ChangeMapper(to, unread=unread)).to_pylist()
-        plain = stage_plain_rows(self._list_plain_rows(), to, truncated_at, mapped)
+        plain = stage_plain_rows(self._list_plain_rows(), to, mapped)
         if plain is None:
-            return self._read_in_full().fold_rows(to, truncated_at, waiting, unread)
+            return self._read_in_full().fold_rows(to, waiting, unread)
         staged, more = plain
         mapped += more
         mapped += [] if waiting is None else waiting.to_pylist()
@@ -295,7 +298,7 @@ class LocalBatch:
             key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
         )
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
-        folded = ChangeFolder(to, truncated_at)([ordered])
+        folded = ChangeFolder(to)([ordered])
         return arrow.concat_tables([arrow.Table.from_batches(folded, make_staged_schema(to)), staged])
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
@@ -411,7 +414,6 @@ class ExecutorBatch:
         self,
         to: RowMap,
         count: int,
-        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
@@ -421,7 +423,7 @@ class ExecutorBatch:
             mapped = mapped.union(_create_frame(self.spark, waiting, CHANGE))
         by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
         ordered = by_key.sortWithinPartitions("row_key", "row_order", *_RECORD_KEY)
-        rows = ordered.mapInArrow(ChangeFolder(to, truncated_at), make_staged_ddl(to)).persist()
+        rows = ordered.mapInArrow(ChangeFolder(to), make_staged_ddl(to)).persist()
         helpers = make_staged_helpers(to)
         reason, needed = F.col(helpers.reason), _needs_probe(helpers)
         keeps = (F.size(helpers.kept) > 0) | F.col(helpers.words).isNotNull()
@@ -429,16 +431,16 @@ class ExecutorBatch:
         is_unnamed = reason.isNotNull() & F.col(ORDER).isNotNull()
         found = (
             reason.isNull(), keeps & reason.isNull(), needed & reason.isNull(), reason.isNull() & has_null,
-            reason == ENDED_INCARNATION, is_unnamed,
+            reason == ENDED_INCARNATION, reason == TRUNCATED_ROW, is_unnamed,
         )  # fmt: skip
-        count, keeping, needing, nulls, ended, unnamed = [
+        count, keeping, needing, nulls, ended, truncated, unnamed = [
             number or 0 for number in rows.agg(*map(F.count_if, found)).collect()[0]
         ]
-        faults = rows.where(reason.isNotNull() & (reason != ENDED_INCARNATION)).select(reason, helpers.places)
+        faults = rows.where(reason.isNotNull() & ~reason.isin(*NOT_WAITING)).select(reason, helpers.places)
         unwritable = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
         others = rows.where(is_unnamed) if unnamed else None
-        return StagedRows(good, count, keeping, needing, nulls, ended, unwritable, others)
+        return StagedRows(good, count, keeping, needing, nulls, ended, truncated, unwritable, others)
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""
@@ -497,7 +499,7 @@ def _collect_unwritable(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]
     return {
         (record["topic"], record["partition"], record["offset"]): reason
         for reason, records in faults
-        if reason != ENDED_INCARNATION
+        if reason not in NOT_WAITING
         for record in records
     }
 

@@ -114,7 +114,7 @@ _StagedRows = tuple[arrow.Table, list[dict[str, object]]]
 
 
 def stage_plain_rows(
-    tables: Sequence[PlainRows], to: RowMap, truncated_at: str, mapped: Sequence[Mapping[str, object]]
+    tables: Sequence[PlainRows], to: RowMap, mapped: Sequence[Mapping[str, object]]
 ) -> _StagedRows | None:
     """Stage the newest plain change of each key; None if the lake table cannot take them.
 
@@ -125,7 +125,7 @@ def stage_plain_rows(
     if not tables:
         return empty, []
     with _paused_collector():
-        tried = [_map_plain_rows(rows, to, truncated_at) for rows in tables]
+        tried = [_map_plain_rows(rows, to) for rows in tables]
         plain = [mapped_rows for mapped_rows in tried if mapped_rows is not None]
         if len(plain) < len(tried):
             return None
@@ -144,11 +144,9 @@ def stage_plain_rows(
     return arrow.concat_tables(staged) if staged else empty, more
 
 
-def _map_plain_rows(
-    rows: PlainRows, to: RowMap, truncated_at: str
-) -> tuple[PlainMapping, Mapping[str, arrow.Array]] | None:
+def _map_plain_rows(rows: PlainRows, to: RowMap) -> tuple[PlainMapping, Mapping[str, arrow.Array]] | None:
     """Map plain changes to the columns of a lake table; None if one of them has to be read in full."""
-    mapping = map_plain_rows(rows, to, truncated_at)
+    mapping = map_plain_rows(rows, to)
     if mapping is None:
         return None
     arrays: dict[str, arrow.Array] = {}

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from schemaman.history.versions import TableHistory
 from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import create_namespace, literal, split_table_name
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.sink.reread import hash_reading
@@ -123,6 +124,7 @@ def _describe_attempt(
     return (
         live.name,
         live.schema.key,
+        read_record(live.properties).truncated,
         fingerprint_structure(live.schema),
         hash_reading(history),
         late,

@@ -25,7 +25,7 @@ from schemaman.model.schema import TableId
 from schemaman.sink.progress import OrderAmbiguity, ReadOrders
 from schemaman.sink.reader import LastRecord, RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
-from schemaman.sink.row_mapping import EndedIncarnation, RowMap, map_change, read_mapped_key
+from schemaman.sink.row_mapping import EndedIncarnation, RowMap, TruncatedRow, map_change, read_mapped_key
 from schemaman.sink.row_order import NO_POSITION_TEXT, parse_order
 from schemaman.sink.upsert import (
     LakeChange,
@@ -127,6 +127,10 @@ WAITING = "waiting"
 """The reason of a record that is already in quarantine, and only shows which rows have to wait for it."""
 ENDED_INCARNATION = "ended"
 """The reason of a row of an earlier incarnation of its table that may be left out: it is only reported."""
+TRUNCATED_ROW = "truncated"
+"""The reason of a change from before a TRUNCATE that the table took: it is only reported."""
+NOT_WAITING = (ENDED_INCARNATION, TRUNCATED_ROW)
+"""The reasons of records that are done with, though no row is written: they do not go into quarantine."""
 
 
 def format_table(table: TableId) -> str:
@@ -220,6 +224,8 @@ class ChangeMapper:
         match mapped:
             case EndedIncarnation(reason):
                 return row | {"reason": reason or ENDED_INCARNATION}, None
+            case TruncatedRow():
+                return row | {"reason": TRUNCATED_ROW}, None
             case UnfitColumn(column, reason):
                 key = read_mapped_key(change, self.to)
                 known = None if key is None else encode_key(self.to.key_columns, key)
@@ -258,7 +264,6 @@ class ChangeFolder:
     """The function that tasks run: changes sorted by key and order in, staged rows out."""
 
     to: RowMap
-    truncated_at: str
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """A row for each key, and one for each record that cannot be written."""
@@ -300,7 +305,7 @@ class ChangeFolder:
                 if reason != WAITING:
                     lost = {helpers.reason: reason, helpers.places: [_select_key(record)]}
                     yield from ({**lost, **name} for name in _list_names(record, helpers) or ({},))
-                if reason != ENDED_INCARNATION:
+                if reason not in NOT_WAITING:
                     behind, cut = record["row_order"], bool(good)
                 continue
             if not change.unavailable:
@@ -331,7 +336,7 @@ class ChangeFolder:
     ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
         numbers = {name: number for number, name in enumerate(names)}
-        row = fold_changes(changes, names, self.truncated_at)
+        row = fold_changes(changes, names, self.to.truncated)
         if row is None:
             return
         records = [_make_key(record) for record in row.records]

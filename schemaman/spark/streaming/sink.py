@@ -639,7 +639,8 @@ class _BatchRun:
             writer = self._make_writer(sink_table, outcome)
             self._note_choice(sink_table, outcome, changes.versions)
             self._require_unblocked(sink_table)
-            report = replace(report, replayed=self._replay(sink_table, writer))
+            replayed, truncated = self._replay(sink_table, writer)
+            report = replace(report, replayed=replayed, truncated=truncated)
             report = self._write(sink_table, writer, changes, report) if changes.count else report
             return self._write_later_keys(sink_table, outcome, report)
         except (StatementFailed, TableTruncated, StagingFailed, Locked) as error:
@@ -669,12 +670,13 @@ class _BatchRun:
             later = later | migrated.later if unfit else migrated.later
             self.chosen[migrated.redirect(sink_table).lake_table] = versions, migrated.place
             self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
-            replayed = self._replay(sink_table, self._make_writer(sink_table, migrated), migrated)
+            replayed, truncated = self._replay(sink_table, self._make_writer(sink_table, migrated), migrated)
             report = replace(
                 report,
                 steps=(*report.steps, *migrated.steps),
                 notes=tuple(dict.fromkeys((*report.notes, *migrated.notes))),
-                rows=report.rows + replayed,
+                rows=report.rows + replayed - truncated,
+                truncated=report.truncated + truncated,
                 quarantined=max(0, report.quarantined - replayed),
             )
 
@@ -795,6 +797,7 @@ class _BatchRun:
             report,
             rows=written.rows,
             ended_incarnation=written.ended_incarnation,
+            truncated=report.truncated + written.truncated,
             quarantined=quarantined_count,
             notes=notes,
         )
@@ -806,20 +809,23 @@ class _BatchRun:
         history = self.histories[writer.sink_table.table]
         return record_truncate(self._open(writer.sink_table), history, changes.truncated)
 
-    def _replay(self, sink_table: SinkTable, writer: TableWriter, migrated: Ready | None = None) -> int:
+    def _replay(
+        self, sink_table: SinkTable, writer: TableWriter, migrated: Ready | None = None
+    ) -> tuple[int, int]:
         """Write the quarantined records of a table that can take them, before newer records.
 
-        `migrated` is the table that takes them; without it, that of the first of them.
+        `migrated` is the table that takes them; without it, that of the first of them. Returns how many are
+        released, and how many of these are from before a TRUNCATE that deleted their rows.
         """
         quarantined = self.waiting.get(_make_key(sink_table))
         self.later = frozenset()
         if quarantined is None or not self.quarantine.keep_bytes:
-            return 0
+            return 0, 0
         tried, history = self.sink._attempts, self.histories[sink_table.table]
         late = describe_late_tables(self.migration, self.executor, sink_table, history)
         late = (*late, self._is_quiet(sink_table))
         if tried.is_unchanged(quarantined, writer.lake, history, late):
-            return 0
+            return 0, 0
         records = copy_records(
             self.quarantine.read_records(self.spark, self.stream, quarantined), self.sink._small
         )
@@ -829,6 +835,7 @@ class _BatchRun:
             if None in counted:
                 self._reject(rows, counted)
             changes, quarantined_count = _select_changes(rows, format_table(sink_table.table), counted), 0
+            truncated = 0
             count = changes.count
             changes, kept_late = self._replay_late_rows(sink_table, changes)
             quarantined_count += kept_late
@@ -840,14 +847,13 @@ class _BatchRun:
                     self._note_choice(sink_table, outcome, changes.versions)
                 changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
                 keep = self._make_quarantine(sink_table, changes.rows, other)
-                quarantined_count += other.write_changes(
-                    changes, None, keep, unread=self.find_unread, waited=True
-                ).quarantined
-                writer.truncated_at = other.truncated_at
+                written = other.write_changes(changes, None, keep, unread=self.find_unread, waited=True)
+                quarantined_count, truncated = quarantined_count + written.quarantined, written.truncated
+                writer.follow_truncate(other)
                 self._record_truncate(other, changes)
             self.quarantine.release_records(self.spark, self.stream, quarantined)
             tried.record_attempt(quarantined, writer.lake, history, late)
-            return count - quarantined_count
+            return count - quarantined_count, truncated
         finally:
             rows.release()
 

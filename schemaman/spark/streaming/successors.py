@@ -71,9 +71,9 @@ def choose_table(state: MigrationState) -> MigrationState:
     begins = source.find_level("on-key-lost") == "auto"
     follows = all(source.find_level(kind) == "auto" for kind in NEW_TABLE)
 
-    def list_stuck(lake: LakeTable) -> Collection[str]:
+    def list_stuck(history: TableHistory, lake: LakeTable) -> Collection[str]:
         context = source.at_address(tables[-1].address)
-        wanted = migration_source(split_columns(state.whole, lake), proven=source.takes_proof)
+        wanted = migration_source(split_columns(history, lake), proven=source.takes_proof)
         return context.make_recipes(wanted).list_stuck_columns(lake)
 
     find_place_among = partial(

@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 from schemaman.errors import SchemamanError
 from schemaman.history.versions import TableHistory
 from schemaman.migration.properties.names import TRUNCATED_PROPERTY
-from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
@@ -71,12 +70,14 @@ FindUnread = Callable[[], UnreadRecords]
 class WriteResult:
     """The result for one table: rows merged, records of an earlier incarnation, records in quarantine.
 
-    `is_number_reused`: the number of the batch was used before, by other records.
+    `truncated` records are from before a TRUNCATE that deleted their rows. `is_number_reused`: the number of
+    the batch was used before, by other records.
     """
 
     rows: int
     ended_incarnation: int
     quarantined: int
+    truncated: int
     is_number_reused: bool = False
 
 
@@ -117,8 +118,6 @@ class TableWriter:
         self._stamps = stamps
         self.lake = ready.lake
         self._row_map = ready.map_rows(history)
-        # The order of the newest TRUNCATE that the table records: older rows are deleted.
-        self.truncated_at = read_record(ready.lake.properties).truncated
         self._key_sets = list_key_sets(history, self._row_map.names, self._row_map.key)
         self._has_one_topic = len(history.topics) < 2
 
@@ -159,10 +158,7 @@ class TableWriter:
         keyed = bool(self._row_map.key)
         if keyed:
             self._record_truncate(changes.truncated)
-        truncated = self.truncated_at if keyed else ""
-        found, known = self._stage_after_waiting(
-            changes, truncated, waiting, unread() if unread else NO_UNREAD
-        )
+        found, known = self._stage_after_waiting(changes, waiting, unread() if unread else NO_UNREAD)
         good, lacking = self._split_rows(found, changes.truncated, known=known)
         written = self._find_written(found, waited=waited)
         unwritable = {
@@ -175,12 +171,11 @@ class TableWriter:
         again = False
         if rows or (keyed and changes.truncated):
             again = self._merge_rows(replace(found, rows=good), changes, batch) == "used"
-        return WriteResult(rows, found.ended_incarnation, len(unwritable), again)
+        return WriteResult(rows, found.ended_incarnation, len(unwritable), found.truncated, again)
 
     def _stage_after_waiting(
         self,
         changes: TableChanges,
-        truncated: str,
         waiting: FindWaiting | None,
         unread: UnreadRecords,
     ) -> tuple[StagedRows, bool]:
@@ -188,20 +183,20 @@ class TableWriter:
 
         The quarantine is queried only where a row needs a value.
         """
-        found = self._stage_changes(changes, truncated, None, unread)
+        found = self._stage_changes(changes, None, unread)
         if not found.needing_probe or waiting is None:
             return found, True
         others = waiting(self._row_map)
         if others is not None and others.num_rows:
-            found = self._stage_changes(changes, truncated, others, unread)
+            found = self._stage_changes(changes, others, unread)
         return found, others is not None
 
     def _stage_changes(
-        self, changes: TableChanges, truncated: str, waiting: arrow.Table | None, unread: UnreadRecords
+        self, changes: TableChanges, waiting: arrow.Table | None, unread: UnreadRecords
     ) -> StagedRows:
         """The changes as rows. Nothing is written yet, so a fault concerns this table alone."""
         try:
-            return changes.rows.stage_rows(self._row_map, changes.count, truncated, waiting, unread)
+            return changes.rows.stage_rows(self._row_map, changes.count, waiting, unread)
         except PythonException as error:  # what a task raised, with its trace
             raise StagingFailed(
                 f"its records cannot be converted to rows: {_find_last_line(str(error))}"
@@ -216,9 +211,14 @@ class TableWriter:
 
     def _record_truncate(self, truncated: str | None) -> None:
         """Record a TRUNCATE in the table before a row is written."""
-        if truncated is not None and truncated > self.truncated_at:
+        if truncated is not None and truncated > self._row_map.truncated:
             self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
-            self.truncated_at = truncated
+            self._row_map = replace(self._row_map, truncated=truncated)
+
+    def follow_truncate(self, other: TableWriter) -> None:
+        """Take over the newest TRUNCATE that another writer has recorded, if it is in this table."""
+        if other.sink_table.lake_table == self.sink_table.lake_table:
+            self._row_map = replace(self._row_map, truncated=other._row_map.truncated)
 
     def _split_rows(
         self, found: StagedRows, truncated: str | None, *, known: bool
