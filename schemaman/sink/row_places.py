@@ -17,7 +17,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.migration.type_mapping import list_common_types
-from schemaman.model.types import Binary, Bits, String, Type, widens
+from schemaman.model.types import Binary, Bits, Floating, String, Timestamp, Type, widens
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.uncertain_keys import is_key_open
 
@@ -26,6 +26,8 @@ ListStuck = Callable[[TableHistory, LakeTable], Collection[str]]
 
 _NO_TEXT = (Binary, Bits)
 """Types whose values no text column holds."""
+_OTHER_TEXT = (Timestamp, Floating)
+"""Types that sources write otherwise than the lake once they turn them into text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,10 @@ def find_place(
         if newest.table is None:
             retyped = find_retyped_key_among(whole, versions)
         else:
-            retyped = find_retyped_key(whole, newest.table.lake, list_stuck)
+            lake = newest.table.lake
+            retyped = find_retyped_key(whole, lake, list_stuck) or _find_respelled_key(
+                whole, lake, newest.first
+            )
         later = end if retyped is None else _find_open_begin(whole) or end
         if retyped is not None and later is not None and retyped.number < later.number:
             # The next table begins with a certain key, as if the batch ended before the later versions.
@@ -352,14 +357,39 @@ def find_retyped_key_among(history: TableHistory, versions: Collection[int]) -> 
     return None
 
 
+def _find_respelled_key(history: TableHistory, lake: LakeTable, first: int) -> SchemaVersion | None:
+    """Find the version from which a column of texts is in the key that a table has from another type.
+
+    `first` is the number of the table's first version. Its older rows have such a value as the lake spells
+    it: a later change of one of them, by the text of the source, would name another row.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    types = {c.name: c.type for c in lake.schema.columns if c.name not in lake.schema.key}
+    keyed = {} if "key" in own[-1].unconfirmed else _list_key_types(own[-1])
+    texts = {c.id for c in own[-1].schema.columns if c.id in keyed and types.get(c.name) == String()}
+    respelled = {
+        c.id
+        for v in own
+        for c in v.schema.columns
+        if c.id in texts and v.number >= first and isinstance(c.type, _OTHER_TEXT)
+    }
+    certain = (v for v in own if "key" not in v.unconfirmed)
+    return next((v for v in certain if not respelled.isdisjoint(_list_key_types(v))), None)
+
+
 def _list_key_types(version: SchemaVersion) -> dict[int | None, Type]:
     key = version.schema.key
     return {c.id: c.type for c in version.schema.columns if c.name in key and c.id is not None}
 
 
 def _is_type_held(old: Type, new: Type) -> bool:
-    """Whether a new table can have a type that holds the values of both."""
-    return new == String() or widens(old, new) or bool(list_common_types(old, new))
+    """Whether the key of a new table can have a type that holds the values of both.
+
+    The source and the lake spell some types otherwise as text: then a row would not have its later key.
+    """
+    if new == String():
+        return not isinstance(old, (*_NO_TEXT, *_OTHER_TEXT))
+    return widens(old, new) or bool(list_common_types(old, new))
 
 
 def find_next_incarnation(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:

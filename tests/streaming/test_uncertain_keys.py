@@ -12,7 +12,7 @@ import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy
-from tests.streaming.test_autopilot import alive_in, keyless, lake, late, told
+from tests.streaming.test_autopilot import Moment, alive_in, keyless, lake, late, told
 from tests.support.memory_sink import MemorySink
 
 __all__ = ["lake"]
@@ -107,6 +107,20 @@ def test_changes_from_before_the_first_reading_of_a_key_wait(lake: MemorySink, s
     take(lake, records, size)
     assert {place[2] for place in lake.withheld()} == {5, 6}
     assert {row["n"] for rows in read_rows(lake) for row in rows} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_no_key_has_texts_that_the_lake_spells_otherwise_than_the_source(lake: MemorySink, size: int) -> None:
+    """A time becomes a text, which comes into the key: later changes of its row have the source's text."""
+    records = [told(n, {"id": n, "at": Moment(1_600_000_000_120), "v": 1}) for n in range(2)]
+    records += [told(n, {"id": n, "at": "text", "v": 1}) for n in (2, 3)]
+    records += [told(n, {"id": n, "at": "text", "v": 1}, key=("at", "id")) for n in (4, 5)]
+    records += [told(6, {"id": 0, "at": "2020-09-13 12:26:40.12", "v": 2}, "u", ("at", "id"))]
+    take(lake, records, size)
+    assert lake.withheld() == {}
+    first, second = (sorted((row["id"], row["v"]) for row in rows) for rows in read_rows(lake))
+    assert first == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    assert second == [(0, 2), (4, 1), (5, 1)]
 
 
 @pytest.fixture(params=[("id", "n"), ("n",)], ids=str)
