@@ -490,6 +490,7 @@ REVIEWED = {
     ),
     "is not confirmed that its key is now": "the table begins with a key that no record confirms",
     "the delete may not name its row": "an index other than the key identifies the rows at the source",
+    "its key is NULL": "a unique index of the source tells no rows with NULL apart",
     "its key is uncertain": "two rows of the lake may be meant, and nothing in the record tells which",
     "it arrived after a newer record of its row": (
         "the newer record may have lost the column, or the value; only a snapshot shows which"

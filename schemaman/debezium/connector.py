@@ -116,6 +116,12 @@ class Connector(Protocol):
     """Whether the row before a change may have only the columns of a replica identity, and made-up values in
     the others."""
 
+    repeats_null_keys: bool = False
+    """Whether several rows may have NULL in a unique index, which is the key of a table without another one.
+
+    Source: PostgreSQL, "Unique Constraints"; MySQL and MariaDB, CREATE INDEX; Oracle, "Unique Indexes".
+    """
+
     required_key_release: Release = (0, 0)
     """The first release that is known not to use a unique index with nulls as the key."""
 

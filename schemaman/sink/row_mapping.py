@@ -86,6 +86,10 @@ _MADE_UP_KEY = (
     "the delete may not name its row: another index than the key identifies the rows (REPLICA IDENTITY USING "
     "INDEX), and the connector makes up the key; delete the row by hand, or set REPLICA IDENTITY DEFAULT"
 )
+_NULL_KEY = (
+    "its key is NULL, and a unique index of the source lets several rows have NULL: it names no row of the "
+    "table; give the source table a primary key, or the connector `message.key.columns`"
+)
 _ENDED_TABLE = (
     "it is of a table that has lost this name since, and no lake table surely takes its rows (drop-table and "
     "rename-table = auto keep one); `{}` leaves such rows out"
@@ -125,6 +129,7 @@ class RowMap:
     `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     `passed` are versions with another key that came and went: a later one surely has the table's own key.
     `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
+    `repeats_null_keys`: several rows of the source may have NULL in their key.
     """
 
     columns: tuple[Column, ...]
@@ -155,6 +160,7 @@ class RowMap:
     possible_keys: tuple[tuple[str, ...], ...] = ()
     passed: frozenset[int] = frozenset()
     truncated: str = ""
+    repeats_null_keys: bool = False
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -261,6 +267,7 @@ def map_columns(
     proofs = find_key_proofs(recorded) if proves_keys else {}
     passed = _find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
     has_keys = bool(proofs or passed)
+    connector = find_connector(recorded.connector)
     return RowMap(
         columns,
         key,
@@ -284,7 +291,8 @@ def map_columns(
         possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
         passed=passed,
         truncated=read_record(live.properties).truncated if key else "",
-        has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
+        has_replica_identity=connector.sends_replica_identity,
+        repeats_null_keys=connector.repeats_null_keys,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
     )
@@ -600,6 +608,8 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     values = key if change.op == "d" else mapped | key
     claim = _find_claim(change, key if change.op == "d" else mapped, to)
     key = {name: values[name] for name in to.key}
+    if _is_key_shared(change, key, to):
+        return UnfitColumn(next(name for name in to.key if key[name] is None), _NULL_KEY)
     values = {**values, **_fill_metadata(change, to)}
     if not claim and _is_key_uncertain(change, to):
         claim = "alone" if change.op == "d" else "first" if to.possible_keys else ""
@@ -627,7 +637,7 @@ def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
     """
     key = _map_key(change, {}, to) if to.key else None
     if not isinstance(key, UnfitColumn):
-        return key
+        return None if key is None or _is_key_shared(change, key, to) else key
     row = change.before if change.op == "d" else change.after
     is_known = _is_key_uncertain(change, to) or (change.version in to.passed and change.op != "d")
     image = _map_values(row or {}, change, to) if is_known else {}
@@ -711,6 +721,11 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     record = ", ".join(change.key or ()) or "none"
     wanted = ", ".join(to.key)
     return UnfitColumn(missing[0], f"the record's key ({record}) lacks columns of the table's key ({wanted})")
+
+
+def _is_key_shared(change: RowChange, key: Mapping[str, object], to: RowMap) -> bool:
+    """Whether several rows of the source may have the key of a record, since it has NULL."""
+    return to.repeats_null_keys and None in key.values() and None in (change.key or {}).values()
 
 
 def _is_key_uncertain(change: RowChange, to: RowMap) -> bool:

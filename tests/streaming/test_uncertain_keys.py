@@ -123,6 +123,23 @@ def test_no_key_has_texts_that_the_lake_spells_otherwise_than_the_source(lake: M
     assert second == [(0, 2), (4, 1), (5, 1)]
 
 
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_rows_with_null_in_their_key_are_not_one_row(lake: MemorySink, size: int) -> None:
+    """A unique index is the key of a table without a primary key, and NULL is not equal to NULL in it."""
+    values = [(0, 5), (1, None), (2, None), (3, 6), (4, None)]
+    records = [told(n, {"id": n, "k": k}, key=("k",)) for n, k in values]
+    records += [
+        told(5, {"id": 1, "k": None, "v": 9}, "u", ("k",)),
+        told(6, {"id": 2, "k": None}, "d", ("k",)),
+    ]
+    take(lake, records, size)
+    (rows,) = read_rows(lake)
+    assert sorted(row["id"] for row in rows) == [0, 3]
+    reasons = {place[2]: reason for place, reason in lake.withheld().items()}
+    assert sorted(reasons) == [1, 2, 4, 5, 6]
+    assert all("its key is NULL" in reasons[offset] for offset in (1, 2, 4, 5))
+
+
 @pytest.fixture(params=[("id", "n"), ("n",)], ids=str)
 def key(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """The key of a successor, which the rows before it do not prove."""

@@ -21,6 +21,7 @@ class Mariadb(Connector):
     has_unsigned_integers = True
     statement_grammar = MYSQL_STATEMENTS
     append_only = False
+    repeats_null_keys = True
     late_facts = False
     order: tuple[str, ...] = ("file", "pos", "row")
 

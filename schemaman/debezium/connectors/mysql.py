@@ -22,6 +22,7 @@ class Mysql(Connector):
     has_unsigned_integers = True
     statement_grammar = MYSQL_STATEMENTS
     append_only = False
+    repeats_null_keys = True
     late_facts = False
     sends_bare_renames = True
     """Releases up to 1.4 send them. Source: recordings of 1.4.2."""

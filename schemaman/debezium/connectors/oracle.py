@@ -51,6 +51,7 @@ class Oracle(Connector):
     name = "oracle"
     title = "Oracle"
     append_only = False
+    repeats_null_keys = True
     late_facts = False
     statement_grammar = ORACLE_STATEMENTS
     own_source_fields = frozenset({"scn", "commit_scn", "lcr_position", "redo_thread"})

@@ -96,6 +96,7 @@ class Postgresql(Connector):
     append_only = True
     late_facts = True
     sends_replica_identity = True
+    repeats_null_keys = True
     key_order_release: Release = (1, 9)
     """1.4 uses the order of the table in the stream, and that of the key in a snapshot. Source: recordings of
     1.4.2 and 1.9.8 with PostgreSQL 15."""

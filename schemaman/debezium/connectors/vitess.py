@@ -22,6 +22,7 @@ class Vitess(Connector):
     sends_structures = False
     own_source_fields = frozenset({"vgtid"})
     append_only = False
+    repeats_null_keys = True
     late_facts = False
     order: tuple[str, ...] = ()
 
