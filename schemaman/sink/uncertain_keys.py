@@ -50,8 +50,9 @@ class KeyProof:
         """Whether a record of the version has its key, by its position and its time of commit."""
         if format_position(position) >= self.position:
             return True
-        is_streamed = position.kind != "none" and committed_ms is not None
-        return self.read_ms is not None and is_streamed and (committed_ms or 0) > self.read_ms
+        if position.kind == "none" or committed_ms is None or self.read_ms is None:
+            return False
+        return committed_ms > self.read_ms
 
 
 NEVER_PROVEN = KeyProof("~")

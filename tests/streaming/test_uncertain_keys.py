@@ -140,6 +140,23 @@ def test_rows_with_null_in_their_key_are_not_one_row(lake: MemorySink, size: int
     assert all("its key is NULL" in reasons[offset] for offset in (1, 2, 4, 5))
 
 
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_an_uncertain_update_is_compared_with_the_certain_rows_of_its_batch(
+    lake: MemorySink, size: int, is_deleted: bool
+) -> None:
+    """The row (1, 6) becomes (1, 1) under the key (id), which nothing confirms between (n) and (id, n)."""
+    both = ("id", "n")
+    records = [told(0, {"id": 1, "n": 6}, "c", ("n",)), told(1, {"id": 7, "n": 7}, "c", ("n",))]
+    records += [told(2, {"id": 1, "n": 1}, "u", ("id",))]
+    records += [told(3, {"id": 1, "n": 1}, "d", both)] if is_deleted else []
+    records += [told(4, {"id": 2, "n": 2}, "c", both), told(5, {"id": 3, "n": 3}, "c", both)]
+    take(lake, records, size)
+    found = [(row["id"], row["n"]) for rows in read_rows(lake) for row in rows]
+    assert ((1, 6) in found) == (2 in {place[2] for place in lake.withheld()})
+    assert len([row for row in found if row[0] == 1]) <= 1
+
+
 @pytest.fixture(params=[("id", "n"), ("n",)], ids=str)
 def key(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """The key of a successor, which the rows before it do not prove."""

@@ -340,7 +340,7 @@ class MemoryTable:
         others = [
             row for row in batch
             if not row[DELETED]
-            and (row[helpers.alike] or min(row[helpers.fresh] or "~", row[helpers.first] or "~") < alike)
+            and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
         return not to.possible_keys or any(
             _do_conflict(own, row, to) for row in (*(row for row, _ in there), *others)

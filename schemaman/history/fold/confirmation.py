@@ -106,8 +106,9 @@ def _list_proofs(
 ) -> tuple[Proof, ...]:
     """The coordinates that prove each fact; of the facts that the first point proves, only `first`.
 
-    Points are the edges of runs, so the record that proves a key may be the last of many. Two true readings
-    of one key leave no time between them for another: each record that was committed in that time has it.
+    Points are the edges of runs, so the record that proves a key may be the last of many. Between two
+    readings of one key, the table is taken to have it: another key that came and went there leaves no trace.
+    So each record that was committed in that time has the key.
     """
     if not first and len(proven) == len(facts) and not any(proven.values()):
         return ()

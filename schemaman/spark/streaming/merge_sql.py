@@ -166,6 +166,8 @@ def format_other_row_query(
     there = f"NOT {_format_deleted(truncated, 'r')}"
     claims = (f"r.{quote(name)}" for name in (helpers.fresh, helpers.first))
     came_first = " OR ".join(f"{claim} < {alike}" for claim in claims)
+    is_plain = " AND ".join(f"r.{quote(name)} IS NULL" for name in (helpers.fresh, helpers.first))
+    came_first += f" OR ({is_plain} AND r.{quote(ORDER)} < {alike})"
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_staged = format_conflict(staged, f"NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
