@@ -92,7 +92,8 @@ def assess_certainty(
         open_facts = tuple([f[0] for f in facts if f not in proven]) if len(proven) < len(facts) else ()
         whole = None if open_facts else points[max(proven.values())].coordinates
         key_read = first_read.get(facts[0], 0)
-        proofs = _list_proofs(facts, proven, points, first, key_read + clock_ahead if key_read else None)
+        key_read_ms = key_read + clock_ahead if key_read else None
+        proofs = _list_proofs(facts, proven, points, first, key_read_ms)
         result.append(VersionCertainty(open_facts, whole, proofs))
     return tuple(result)
 
@@ -102,7 +103,7 @@ def _list_proofs(
     proven: Mapping[Fact, int],
     points: Sequence[Point],
     first: Collection[Fact],
-    key_read: int | None,
+    key_read_ms: int | None,
 ) -> tuple[Proof, ...]:
     """The coordinates that prove each fact; of the facts that the first point proves, only `first`.
 
@@ -113,7 +114,7 @@ def _list_proofs(
     if not first and len(proven) == len(facts) and not any(proven.values()):
         return ()
     return tuple(
-        Proof(fact[0], 0, points[proven[fact]].coordinates, key_read if fact[0] == "key" else None)
+        Proof(fact[0], 0, points[proven[fact]].coordinates, key_read_ms if fact[0] == "key" else None)
         if fact in proven
         else Proof(fact[0], 0, None)
         for fact in facts
