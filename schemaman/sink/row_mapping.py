@@ -129,7 +129,8 @@ class RowMap:
     `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     `passed` are versions with another key that came and went: a later one surely has the table's own key.
     `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
-    `repeats_null_keys`: several rows of the source may have NULL in their key.
+    `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
+    key of each version, by its number, where keys may be read late.
     """
 
     columns: tuple[Column, ...]
@@ -161,6 +162,7 @@ class RowMap:
     passed: frozenset[int] = frozenset()
     truncated: str = ""
     repeats_null_keys: bool = False
+    keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -267,6 +269,7 @@ def map_columns(
     proofs = find_key_proofs(recorded) if proves_keys else {}
     passed = _find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
     has_keys = bool(proofs or passed)
+    whole_keys = _find_whole_keys(recorded, proofs, names)
     connector = find_connector(recorded.connector)
     return RowMap(
         columns,
@@ -286,7 +289,7 @@ def map_columns(
         {name: text for text, parts in of_texts.items() for name in parts},
         _find_settled(recorded, proofs, names, key),
         _list_key_parts(recorded, names, key) if has_keys else frozenset(),
-        _find_whole_keys(recorded, proofs, names),
+        whole_keys,
         recorded.has_ended or is_over,
         possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
         passed=passed,
@@ -295,6 +298,7 @@ def map_columns(
         repeats_null_keys=connector.repeats_null_keys,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
+        keys=_list_keys(recorded, names) | whole_keys if proofs else {},
     )
 
 
@@ -337,6 +341,14 @@ def _list_key_parts(history: TableHistory, names: Mapping[int, str], key: Collec
     versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     ids = {c.id for v in versions for c in v.schema.columns if c.name in v.schema.key and c.id is not None}
     return frozenset({*key, *(names[id] for id in ids if id in names)})
+
+
+def _list_keys(history: TableHistory, names: Mapping[int, str]) -> dict[int, frozenset[str]]:
+    """The key of each version in columns of the lake table, or of the source where it has no such column."""
+    return {
+        v.number: frozenset(names.get(c.id or 0, c.name) for c in v.schema.columns if c.name in v.schema.key)
+        for v in history.versions
+    }
 
 
 def _list_possible_keys(
@@ -700,7 +712,8 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if change.op == "d" and to.has_replica_identity and is_key_made_up(change.before or {}, change.schema):
         return UnfitColumn(to.key[0], _MADE_UP_KEY)
     # A row that was created then is a new one by either key.
-    if change.op in ("u", "d") and _is_key_uncertain(change, to) and not _find_claim(change, image, to):
+    is_unknown = change.before is not None or not _find_claim(change, image, to)
+    if change.op in ("u", "d") and _is_key_uncertain(change, to) and is_unknown:
         return UnfitColumn(to.key[0], _EARLIER_KEY)
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
@@ -741,10 +754,15 @@ def _read_uncertain_key(
     if not _is_key_uncertain(change, to):
         return None
     if change.op in ("u", "d") and change.before is not None:
-        before = _map_values(change.before, change, to)
-        sent = None if isinstance(before, UnfitColumn) else read_sent_key(before, to.key)
-        is_same = sent is not None and all(image.get(n) == v for n, v in sent.items())
-        return sent if change.op == "d" or is_same else None
+        before = _map_before(change, to)
+        sent = read_sent_key(before, to.key)
+        if sent is None or (change.op == "u" and any(image.get(n) != v for n, v in sent.items())):
+            return None
+        if change.op == "u":
+            return sent
+        # What a delete tells of other keys is compared with the row of the lake.
+        parts = (read_sent_key(before, (name,)) or {} for name in to.key_parts)
+        return {name: value for part in (sent, *parts) for name, value in part.items()}
     claim = _find_claim(change, image, to)
     if claim in ("fresh", "alone") or (claim == "alike" and _is_key_open(change, to)):
         # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
@@ -786,11 +804,17 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
     is_over = (change.version or 0) < max(to.incarnations) or to.is_over
     if change.op == "c":
         return "fresh" if is_open and is_over and then != set(to.key) else ""
-    if change.op == "d":
-        return "alone" if set(to.key) < then else ""
-    if change.op != "u" or change.before is not None:
+    if change.op not in ("u", "d"):
         return ""
-    if set(to.key) < then:
+    others = {key for key in _list_keys_then(change, to) if key != set(to.key)}
+    if change.before is not None:
+        # PostgreSQL sends each column of the key that the row had.
+        before = _map_before(change, to)
+        others = {key for key in others if not key or read_sent_key(before, key) is not None}
+    is_part = all(set(to.key) < key for key in others)
+    if change.before is not None:
+        return ("alone" if is_part else "alike") if others else ""
+    if set(to.key) < then and is_part:
         return "alone"
     is_certain = is_over if is_open else then == set(to.key)
     return "alike" if is_certain else ""
@@ -802,6 +826,21 @@ def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:
     if whole is not None:
         return whole
     return frozenset(_find_lake_name(name, change, to) or name for name in change.schema.key)
+
+
+def _list_keys_then(change: RowChange, to: RowMap) -> Iterator[frozenset[str]]:
+    """The keys that the source may have had when it wrote the row, in columns of the lake table."""
+    yield _list_then(change, to)
+    number = change.version or 0
+    while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
+        number -= 1
+        yield to.keys.get(number, frozenset())
+
+
+def _map_before(change: RowChange, to: RowMap) -> dict[str, object]:
+    """The row before a change in columns of the lake; none of it if a value does not fit."""
+    found = _map_values(change.before or {}, change, to)
+    return {} if isinstance(found, UnfitColumn) else found
 
 
 def _is_key_open(change: RowChange, to: RowMap) -> bool:

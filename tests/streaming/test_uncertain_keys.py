@@ -623,3 +623,22 @@ def test_a_key_that_got_another_type_ends_its_table_before_a_key_that_nothing_co
     first, second = read_rows(lake)
     assert [(row["id"], row["n"]) for row in first] == [("x0", 0), ("x1", 1)]
     assert [(row["id"], row["n"]) for row in second] == [(n, n) for n in (2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+@pytest.mark.parametrize("op", ["u", "d"])
+def test_a_change_waits_where_a_possible_key_is_no_part_of_its_own(
+    lake: MemorySink, size: int, op: str
+) -> None:
+    """The row (4, 3) became (2, 3) under the key (n), and its next change shows the key after that."""
+    records = [told(0, {"id": 2, "n": 5, "v": 1}), told(1, {"id": 4, "n": 3, "v": 1})]
+    records += [
+        told(2, {"id": 7, "n": 7, "v": 1}, "c", ("n",)),
+        told(3, {"id": 2, "n": 3, "v": 2}, "u", ("n",)),
+    ]
+    records += [late(4, {"id": 2, "n": 3, "v": 3}, ("id", "n"), op)]
+    take(lake, [*records, late(5, {"id": 9, "n": 9, "v": 1}, ("id", "n"))], size)
+    found = {(row["id"], row["n"]): row["v"] for rows in read_rows(lake) for row in rows}
+    waiting = {place[2] for place in lake.withheld()}
+    assert found[2, 5] == 1
+    assert found.get((2, 3)) == {"u": 3}.get(op) or 4 in waiting
