@@ -41,6 +41,8 @@ HELPERS = make_staged_helpers(TO)
 NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
            HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike, HELPERS.first]  # fmt: skip
+PARTS = {name: f"{HELPERS.parts}.{name}" for name in sorted(TO.key_parts)}
+"""The nested fields of the helper column, each as a column of its own: SQLite has no structs."""
 Row = Mapping[str, Any]
 
 
@@ -86,7 +88,7 @@ def database() -> Iterator[sqlite3.Connection]:
             "try_element_at", 2, lambda a, n: None if a is None else json.loads(a).get(str(n))
         )
         made.create_function("substring_index", 3, _substring_index)
-        for name, columns in (("t", NAMES), ("s", [*NAMES, *HELPING])):
+        for name, columns in (("t", NAMES), ("s", [*NAMES, *HELPING, *PARTS.values()])):
             made.execute(f"CREATE TABLE {name} ({', '.join(f'`{column}`' for column in columns)})")
         yield made
 
@@ -130,7 +132,8 @@ def parts(draw) -> dict[str, Any]:
 def uncertain_rows(draw) -> dict[str, Any]:
     claim = draw(st.sampled_from((HELPERS.fresh, HELPERS.alike, HELPERS.first)))
     row = draw(parts())
-    return {**row, claim: order(draw(st.integers(1, int(row[ORDER][:5]))))}
+    own = {name: draw(st.sampled_from((row[name], 1, 2, None))) for name in PARTS}
+    return {**row, claim: order(draw(st.integers(1, int(row[ORDER][:5])))), HELPERS.parts: own}
 
 
 @settings(max_examples=5000 if PROOF else 400)
@@ -163,7 +166,7 @@ def test_the_statement_finds_the_rows_that_may_be_others(
         row = {fields.get(at, at): value for at, value in held.items()}
         _insert(database, "t", [row.get(name) for name in NAMES])
     for row in staged:
-        _insert(database, "s", [row[name] for name in (*NAMES, *HELPING)])
+        _insert_staged(database, row)
     found = _asked(database, format_other_row_query("t", "s", key, ("a", "id"), keys, HELPERS, floor))
     expected = {row["b"] for row in staged if table.is_other(row, staged, to)}
     assert {row[NAMES.index("b")] for row in found} == expected
@@ -195,7 +198,7 @@ def test_the_statement_finds_the_changes_that_the_table_has(
         held = {"id": 1, "a": "x", "b": other, ORDER: there, DELETED: deleted[0]}
         _insert(database, "t", [held.get(name) for name in NAMES])
         row = {**named, ORDER: own, DELETED: deleted[1], HELPERS.needs_row: came_before}
-        _insert(database, "s", [row.get(name) for name in (*NAMES, *HELPING)])
+        _insert_staged(database, row)
         query = format_written_query("t", "s", [("id",), ("a",), ("a", "id")], HELPERS, is_alone=is_alone)
         is_known = there is not None and named != {"id": 2}
         expected = is_known and is_written(
@@ -215,7 +218,13 @@ def _fill(database: sqlite3.Connection, row: Row, old: Row | None) -> None:
         _insert(database, "t", [old[name] for name in NAMES])
     words = None if row[HELPERS.words] is None else json.dumps(dict(row[HELPERS.words]))
     told = {**row, HELPERS.kept: json.dumps(row[HELPERS.kept]), HELPERS.words: words}
-    _insert(database, "s", [told[name] for name in (*NAMES, *HELPING)])
+    _insert_staged(database, told)
+
+
+def _insert_staged(database: sqlite3.Connection, row: Row) -> None:
+    own = row.get(HELPERS.parts) or {}
+    values = [row.get(name) for name in (*NAMES, *HELPING)]
+    _insert(database, "s", [*values, *(own.get(name) for name in PARTS)])
 
 
 def _insert(database: sqlite3.Connection, table: str, values: Sequence[Any]) -> None:
@@ -223,6 +232,7 @@ def _insert(database: sqlite3.Connection, table: str, values: Sequence[Any]) -> 
 
 
 def _asked(database: sqlite3.Connection, statement: str) -> list[Any]:
+    statement = statement.replace(f"`{HELPERS.parts}`.`", f"`{HELPERS.parts}.")
     return database.execute(statement.replace("<=>", "IS")).fetchall()
 
 

@@ -642,3 +642,34 @@ def test_a_change_waits_where_a_possible_key_is_no_part_of_its_own(
     waiting = {place[2] for place in lake.withheld()}
     assert found[2, 5] == 1
     assert found.get((2, 3)) == {"u": 3}.get(op) or 4 in waiting
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_update_is_compared_as_it_is_whatever_certain_change_of_its_row_follows(
+    lake: MemorySink, size: int
+) -> None:
+    """The row (2, 3) became (2, 2), and (n) is the key once it becomes (1, 2)."""
+    records = [told(0, {"id": 2, "n": 3, "v": 0}), told(1, {"id": 3, "n": 4, "v": 1})]
+    records += [
+        told(3, {"id": 2, "n": 2, "v": 2}, "u", ("n",), 20_001),
+        told(7, {"id": 1, "n": 2, "v": 3}, "u", ("n",)),
+    ]
+    take(lake, records, size)
+    waiting = {place[2] for place in lake.withheld()}
+    *_, rows = read_rows(lake)
+    assert ((2, 3) in {(row["id"], row["n"]) for row in rows}) <= bool(waiting)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_update_of_the_row_of_the_lake_does_not_wait_for_a_certain_change_after_it(
+    lake: MemorySink, size: int
+) -> None:
+    records = [told(n, {"id": n, "n": n, "v": 0}) for n in (0, 1)]
+    records += [
+        told(3, {"id": 1, "n": 1, "v": 3}, "u", ("n",), 20_001),
+        told(7, {"id": 5, "n": 1, "v": 7}, "u", ("n",)),
+    ]
+    take(lake, records, size)
+    assert lake.withheld() == {}
+    *_, rows = read_rows(lake)
+    assert [row["v"] for row in rows if row["n"] == 1] == [7]

@@ -322,24 +322,24 @@ class MemoryTable:
         self._change_key(to.key)
         old = self.rows.get(tuple(spell_key_value(staged[name]) for name in to.key))
         parts = {name: self.fields[name] for name in to.key_parts}
-        own = {name: staged[name] for name in parts}
+        own = staged[helpers.parts]
+        is_same = old is not None and own == {name: old.get(at) for name, at in parts.items()}
         live = [r for r in self.rows.values() if not self._is_dead(r)]
         there = [({name: r.get(at) for name, at in parts.items()}, r[ORDER] or "") for r in live]
         if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or (fresh and staged[DELETED]):
                 return False
-            is_same = own == {name: old.get(at) for name, at in parts.items()}
             is_left = any(order < alike and _do_conflict(own, row, to) for row, order in there if alike)
             return not is_same or is_left
         if fresh and old is not None and not self._is_dead(old):
             return True
         if first and any(order > first and _do_conflict(own, row, to) for row, order in there):
             return True
-        if not alike or (old is not None and not self._is_dead(old) and own in (row for row, _ in there)):
+        if not alike or (is_same and old is not None and not self._is_dead(old)):
             return False
         others = [
             row for row in batch
-            if not row[DELETED]
+            if not row[DELETED] and any(row[name] != staged[name] for name in to.key)
             and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
         return not to.possible_keys or any(

@@ -152,13 +152,14 @@ def format_other_row_query(
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
     fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
     alive = f"t.{quote(helpers.needs_row)} AND NOT {_format_deleted(truncated)}"
-    same = _format_same("t", "s", parts)
+    own = f"s.{quote(helpers.parts)}"
+    same = _format_same("t", own, parts)
     rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
 
     def format_conflict(others: str, condition: str) -> str:
         found = (
-            f"EXISTS (SELECT 1 FROM {others} r WHERE {_format_equal('r', 's', columns)} "
-            f"AND NOT ({_format_same('r', 's', parts)}) AND {condition})"
+            f"EXISTS (SELECT 1 FROM {others} r WHERE {_format_equal('r', own, columns)} "
+            f"AND NOT ({_format_same('r', own, parts)}) AND {condition})"
             for columns in keys
         )
         return " OR ".join(found)
@@ -169,7 +170,8 @@ def format_other_row_query(
     is_plain = " AND ".join(f"r.{quote(name)} IS NULL" for name in (helpers.fresh, helpers.first))
     came_first += f" OR ({is_plain} AND r.{quote(ORDER)} < {alike})"
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
-    is_staged = format_conflict(staged, f"NOT r.{quote(DELETED)} AND {came_before}")
+    is_itself = _format_same("r", "s", key)
+    is_staged = format_conflict(staged, f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
     is_newer = f"coalesce(t.{quote(ORDER)} >= coalesce({fresh}, {alike}, {first}), false)"
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)})"

@@ -340,11 +340,9 @@ class ChangeFolder:
         if row is None:
             return
         records = [_make_key(record) for record in row.records]
-        values = dict(row.values)
-        if row.deleted and changes[0].claim == "alike":
-            # A delete has only its key: the table is to confirm the row that the first change shows.
-            values |= {n: changes[0].values.get(n) for n in self.to.key_parts.difference(self.to.key)}
-        yield values | {
+        first = next((change for change in changes if change.claim == "first"), None)
+        claimed = changes[0] if changes[0].claim in ("fresh", "alike") else first
+        yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
             helpers.kept: [i for i, name in enumerate(names) if name in row.kept],
@@ -357,8 +355,10 @@ class ChangeFolder:
             helpers.since: self._find_oldest_dropped(changes, row),
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
             helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
-            helpers.first: next((change.order for change in changes if change.claim == "first"), None),
+            helpers.first: None if first is None else first.order,
             helpers.alone: any(change.claim == "alone" for change in changes),
+            # Later changes of the row, which are certain, may have other values.
+            helpers.parts: claimed and {name: claimed.values.get(name) for name in self.to.key_parts},
             helpers.places: records,
         }
 

@@ -15,7 +15,7 @@ from schemaman.migration.spark_sql import type_name
 from schemaman.migration.type_mapping import VARIANT
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
-from schemaman.model.types import Array, Map, String, Struct, Type
+from schemaman.model.types import Array, Field, Map, String, Struct, Type
 from schemaman.sink.row_mapping import RowMap
 from schemaman.spark.arrow_types import to_arrow_type
 
@@ -46,6 +46,7 @@ def make_staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.alike)} string",
         f"{quote_name(helpers.first)} string",
         f"{quote_name(helpers.alone)} boolean",
+        *(f"{quote_name(helpers.parts)} {_format_staged_type(type)}" for type in _make_parts_type(to)),
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
     ]
@@ -95,15 +96,22 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.alike, arrow.string()),
             (helpers.first, arrow.string()),
             (helpers.alone, arrow.bool_()),
+            *((helpers.parts, to_arrow_type(type)) for type in _make_parts_type(to)),
             (helpers.reason, arrow.string()),
             (helpers.places, arrow.list_(_RECORD_ARROW)),
         ]
     )
 
 
+def _make_parts_type(to: RowMap) -> tuple[Struct, ...]:
+    """The type of the columns of keys, if keys may be read late; see `HelperColumns`."""
+    fields = tuple(Field(c.name, c.type) for c in to.columns if c.name in to.key_parts)
+    return (Struct(fields),) if fields else ()
+
+
 _NAMES = (
     "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "first",
-    "alone", "reason", "places",
+    "alone", "parts", "reason", "places",
 )  # fmt: skip
 
 
@@ -138,6 +146,7 @@ class HelperColumns:
     alike: str
     first: str
     alone: str
+    parts: str
     reason: str
     places: str
 
