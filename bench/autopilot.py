@@ -1,7 +1,8 @@
 """Recordings written into the lake by the sink, with nobody who answers: what is done, and what waits.
 
-`python -m bench.autopilot [PROFILE …] [--only PART] [--batch SIZE] [--details]`. Tables are in memory, so
-that neither Spark nor a server is needed. Each figure comes from the catalogue and events of a recording.
+`python -m bench.autopilot [PROFILE …] [--only PART] [--batch SIZE] [--captures FOLDER] [--details]`. Tables
+are in memory, so that neither Spark nor a server is needed. Each figure comes from catalogue and events of
+a recording. `bench.recorder` makes a folder of others.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tests.lake_state.fold import State, Table, fold
 from tests.lake_state.lake_comparison import ComparedTable, compared, has_only_texts, list_successions
 from tests.lake_state.lake_types import holds
 from tests.lake_state.recording import Place, read
+from tests.lake_state.row_numbers import find_row_faults
 from tests.lake_state.truth import truth_of
 from tests.support.checkout import CAPTURES
 from tests.support.memory_sink import MemorySink
@@ -68,8 +70,10 @@ class Figures:
     absent_after_table_rename: int = 0
     asked_after_table_rename: int = 0
     quarantined: int = 0
+    misplaced: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
 
     def add(self, other: Figures) -> None:
         """Add the figures of another recording."""
@@ -82,25 +86,31 @@ class Figures:
             )
 
 
-def list_recordings(only: str) -> list[str]:
+def list_recordings(only: str, captures: Path = CAPTURES) -> list[str]:
     """The recordings whose truth the independent fold reads, and whose name has a part."""
-    kinds = ("postgres", "mariadb")
-    names = sorted(f"{kind}/{folder.name}" for kind in kinds for folder in (CAPTURES / kind).iterdir())
-    return [name for name in names if only in name]
+    folders = sorted(folder for kind in ("postgres", "mariadb") for folder in (captures / kind).glob("*/"))
+    return [name for f in folders if only in (name := f"{f.parent.name}/{f.name}")]
 
 
-def measure(name: str, format: str, policy: Policy, size: int) -> Figures:
-    """Write one recording in batches of a size, and compare the lake with its truth."""
+def measure(
+    name: str, format: str, policy: Policy, size: int, captures: Path = CAPTURES, *, is_idle: bool = False
+) -> Figures:
+    """Write one recording in batches of a size, and compare the lake with its truth.
+
+    `is_idle`: a batch without records comes last, as a stream has one while its source rests.
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
         SqlStore.open(f"sqlite:///{folder}/store.db", create=True) as store,
     ):
         modes = MODES if name.startswith("mariadb/") else UNKNOWN_MODES
-        sink = MemorySink(store, registry(name), format, policy, lambda _: False, modes=modes)
-        records = recorded(name)
+        sink = MemorySink(store, registry(name, captures), format, policy, lambda _: False, modes=modes)
+        records = recorded(name, captures)
         for start in range(0, len(records), size):
             sink.take(records[start : start + size])
-        return _read_figures(CAPTURES / name, sink)
+        if is_idle:
+            sink.take([])
+        return _read_figures(captures / name, sink)
 
 
 def list_tables(sink: MemorySink) -> list[ComparedTable]:
@@ -187,9 +197,12 @@ def _unite(row: dict[str, Any], names: Sequence[str], types: Mapping[str, str]) 
 
 def _read_figures(folder: Path, sink: MemorySink) -> Figures:
     withheld = set(sink.withheld())
+    faults = find_row_faults(folder, sink.lake(), withheld)
     sizes = {e.place: len(e.after or e.before or e.key or ()) for e in read(folder)}
     full, lake = fold(folder), {_name(t): t for t in list_tables(sink)}
     found = _count_wrong(folder, sink, withheld)
+    found.differences += faults.list_all() if faults else []
+    found.misplaced = len(faults.list_all()) if faults else 0
     found.quarantined = sum(sizes.get(place, 0) for place in withheld - set(sink.left) - sink.ended)
     waits = _list_waiting(sink)
     asked_tables = _list_asked_tables(sink)
@@ -278,6 +291,7 @@ def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) ->
         moved = list_moved_names(folder)
         untyped = sum(count for d, count in wrong.items() if d.split(": cell ")[0] in moved)
     return Figures(
+        differences=[*wrong.elements()],
         wrong=sum(wrong.values()) - untyped,
         untyped=untyped,
         asked=sum((with_displaced - wrong).values()),
@@ -517,6 +531,7 @@ LABELS = {
     "absent_after_table_rename": "values absent after a table's rename",
     "asked_after_table_rename": "values in the table of the former name, which an open question names",
     "quarantined": "values that wait in quarantine",
+    "misplaced": "rows missing, twice, stale or old, by numbers that rows have for life (bench.recorder)",
 }
 
 
@@ -527,22 +542,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="recordings whose name has this part")
     parser.add_argument("--format", choices=FORMATS, action="append")
     parser.add_argument("--batch", type=int, action="append", help="records of a batch")
+    parser.add_argument("--captures", type=Path, default=CAPTURES, help="the folder of the recordings")
+    parser.add_argument("--idle", action="store_true", help="a batch without records comes last")
     parser.add_argument("--fill", action="store_true", help='fill successors: `on-key-lost = "fill"`')
     parser.add_argument("--details", action="store_true", help="an example of each reason")
     asked = parser.parse_args(arguments)
-    names = list_recordings(asked.only)
+    names = list_recordings(asked.only, asked.captures)
     for size in asked.batch or SIZES:
         for format in asked.format or FORMATS:
             for profile in asked.profiles:
                 rules = (PolicyRule("auto", ("fill-successor",)),) if asked.fill else ()
                 policy = Policy(profile=profile, rules=rules)
-                _print_figures(names, format, policy, size, details=asked.details)
+                _print_figures(names, format, policy, size, asked)
 
 
-def _print_figures(names: Sequence[str], format: str, policy: Policy, size: int, *, details: bool) -> None:
+def _print_figures(
+    names: Sequence[str], format: str, policy: Policy, size: int, asked: argparse.Namespace
+) -> None:
     total, began = Figures(), time.perf_counter()
     for name in names:
-        total.add(measure(name, format, policy, size))
+        each = measure(name, format, policy, size, asked.captures, is_idle=asked.idle)
+        total.add(each)
+        if asked.details:
+            counts = (f"{attribute} {_get(each, attribute)}" for attribute in LABELS)
+            print(f"{name}: {each.tables} tables, {each.values} values; {', '.join(counts)}", flush=True)
+            print(*(f"  {difference}" for difference in each.differences), sep="\n", flush=True)
     batch = f"batches of {size}" if size < SIZES[-1] else "one batch"
     what = f"{total.tables} tables, {total.values} values"
     print(f"\n{policy.profile}, {format}, {batch}: {what} ({time.perf_counter() - began:.0f} s)", flush=True)
@@ -552,7 +576,7 @@ def _print_figures(names: Sequence[str], format: str, policy: Policy, size: int,
         print(f"{count:12}  {text}")
         why = next((why for part, why in REVIEWED.items() if part in text), "NOT REVIEWED")
         print(f"{'':14}reviewed: {why}")
-        if details:
+        if asked.details:
             print(f"{'':14}e.g. {total.examples[text]}")
 
 

@@ -79,6 +79,10 @@ class Streaming:
         what = "the server to send what it has"
         await_true(what, lambda: self.narrator.sent(self.name) >= end, self._worker.server, _ARRIVAL)
 
+    def check(self) -> None:
+        """Raise `NotReady` with the connector's own words if its task has failed."""
+        self._worker.check(self.name)
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """The connector is away in this block, and reads afterwards what it missed."""

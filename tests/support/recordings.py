@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from schemaman.debezium.records import Record
 from schemaman.io import files
@@ -11,14 +12,14 @@ from tests.support.checkout import CAPTURES
 
 
 @cache
-def recorded(run: str) -> tuple[Record, ...]:
+def recorded(run: str, captures: Path = CAPTURES) -> tuple[Record, ...]:
     """The records of a recording, in the order in which they came."""
-    found = files.read_records(files.find_file(str(CAPTURES / run)))
+    found = files.read_records(files.find_file(str(captures / run)))
     return tuple(r for r in found if isinstance(r, Record))
 
 
 @cache
-def registry(run: str) -> RegistryExport:
+def registry(run: str, captures: Path = CAPTURES) -> RegistryExport:
     """The registry of a recording; an empty one where it needs none."""
-    path = CAPTURES / run / "registry.json"
+    path = captures / run / "registry.json"
     return load_export(str(path)) if path.exists() else NO_REGISTRY
