@@ -184,7 +184,11 @@ def find_place(
             newest = replace(newest, rebuilt=later.number)
         end = retyped or end
     if end is None:
-        return newest
+        begin = None if newest.table is None else find_open_key(history, newest.table.lake)
+        if not begins_successors or begin is None or wanted >= begin.number:
+            return newest
+        # The table gets its last certain key first, as if the batch ended there.
+        return replace(newest, until=begin.number, is_paused=True)
     before = _cut_from(history, end.number)
     if begins_successors and before.versions and is_key_open(before):
         begin = find_key_end(before, newest.table, versions, is_quiet=is_quiet)
@@ -287,6 +291,21 @@ def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersio
     wider = {c.id: c.type for c in certain.schema.columns if c.name in certain.schema.key}
     is_wider = held.keys() < wider.keys()
     return begin if is_wider and _does_go_on(wider, [*before[before.index(certain) :], end]) else None
+
+
+def find_open_key(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
+    """Find the first of the last versions whose key no record confirms; None if none matters.
+
+    It matters if the lake table does not have the certain key from before it yet.
+    """
+    begin = _find_open_begin(history)
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
+    if begin is None or stamped is None or own[stamped].number >= begin.number or not lake.schema.key:
+        return None
+    certain = own[own.index(begin) - 1]
+    held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    return begin if certain.schema.key and held and held != set(_list_key_ids(certain)) else None
 
 
 def _does_go_on(key: Mapping[int | None, Type], versions: Sequence[SchemaVersion]) -> bool:
@@ -464,9 +483,12 @@ def _find_rebuilt(
 ) -> SchemaVersion | None:
     """Find the first of these versions that lacks columns by which rows are known; `held` are their ids.
 
-    `made_anew` are numbers of versions that may be those of another table.
+    `made_anew` are numbers of versions that may be those of another table. A certain key with more columns
+    becomes that of the lake table before the next version comes.
     """
     for before, version in pairwise(own):
+        key = set(_list_key_ids(before))
+        held = key if "key" not in before.unconfirmed and key.issuperset(held) else held
         if version.schema.key and version.number in made_anew:
             return version
         proven = {c.old for c in version.candidates if c.grade == "proven"}

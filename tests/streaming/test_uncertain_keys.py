@@ -512,6 +512,38 @@ def test_a_table_gets_the_certain_key_with_more_columns_before_it_may_have_lost_
     assert sorted(row["v"] for rows in read_rows(lake) for row in rows) == [0, 1, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_a_table_gets_the_certain_key_with_more_columns_before_its_source_is_made_anew(
+    lake: MemorySink, size: int
+) -> None:
+    """The rows do not prove the key (n), which (n, id) follows; the last record has no `id` any more."""
+    records = [told(n, {"id": n, "v": n}) for n in range(2)]
+    records += [told(n, {"id": n - 2, "v": n, "n": 18 + n}, "c", ("n",)) for n in (2, 3)]
+    key = ("n", "id")
+    records += [told(4, {"id": 1, "v": 4, "n": 21}, "u", key, read=20_000)]
+    records += [told(n, {"id": n, "v": n, "n": 21}, "c", key) for n in (5, 6, 7)]
+    records += [late(8, {"q": 9, "n": 30}, ("q", "n"))]
+    take(lake, records, size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    rows = [[(row.get("id"), row.get("v")) for row in rows] for rows in read_rows(lake)]
+    former = [[(0, 0), (1, 1)], [(0, 2), (1, 4), (5, 5), (6, 6), (7, 7)]]
+    assert list(map(sorted, rows)) == [*former, [(None, None)]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_a_change_names_no_row_by_a_key_that_surely_went_before_its_own(lake: MemorySink, size: int) -> None:
+    """It was read late under (n, id), after the records that confirm (n): its key is one of both."""
+    records = [told(n, {"id": n, "v": n}) for n in range(2)]
+    records += [told(n, {"id": n - 2, "v": n, "n": 18 + n}, "c", ("n",)) for n in (2, 3)]
+    key = ("n", "id")
+    records += [told(4, {"id": 1, "v": 4, "n": 21}, "u", key, read=20_000)]
+    records += [told(n, {"id": n, "v": n, "n": 21}, "c", key) for n in (5, 6, 7)]
+    take(lake, records, size)
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    rows = [[(row["v"], row["id"]) for row in rows] for rows in read_rows(lake)]
+    assert list(map(sorted, rows)) == [[(0, 0), (1, 1)], [(2, 0), (4, 1), (5, 5), (6, 6), (7, 7)]]
+
+
 def make_deleted(id: int) -> list[Record]:
     """An update whose key (n) was read late, and a later delete of the row with its `n`."""
     records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]
