@@ -1,7 +1,8 @@
 """The rows of a lake held against the numbers that the rows of a source have for life.
 
 `bench.recorder` makes such recordings: a column of each table has the number, and no statement names it. Only
-tables count that kept their name, and whose name no other one had: PostgreSQL's records do not show more.
+tables count that are there at the end and kept their name, which no other one had: PostgreSQL's records do not
+show more.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _is_of(order: str, event: Event) -> bool:
 
 
 def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:
-    """The rows of tables that kept their name, which no other table had."""
+    """The rows of tables that are there and kept their name, which no other table had."""
     names: dict[int, set[str]] = defaultdict(set)
     ids: dict[str, set[int]] = defaultdict(set)
     for structure in (each for state in truth.states for each in state.values()):
@@ -116,6 +117,6 @@ def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:
             table = truth.place(event).structure
         except Unplaced:
             continue
-        if len(names[table.id]) == 1 and len(ids[table.name]) == 1:
+        if table.id in truth.last and len(names[table.id]) == 1 and len(ids[table.name]) == 1:
             found.append(number)
     return found
