@@ -173,18 +173,19 @@ def format_other_row_query(
     is_itself = _format_same("r", "s", key)
     is_staged = format_conflict(staged, f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
-    is_newer = f"coalesce(t.{quote(ORDER)} >= coalesce({fresh}, {alike}, {first}), false)"
+    claimed = f"coalesce({fresh}, {alike}, {first})"
+    is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)})"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older) if keys else "false"
     is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
-    newer = format_conflict(table, f"{there} AND r.{quote(ORDER)} > {first}") if keys else "false"
+    newer = format_conflict(table, f"r.{quote(ORDER)} > {claimed}") if keys else "false"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
         f"WHERE ({is_newer} AND coalesce({fresh}, {alike}) IS NOT NULL AND NOT ({is_over})) "
         f"OR (NOT {is_newer} AND (({fresh} IS NOT NULL AND coalesce({alive}, false)) "
-        f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false) AND {conflicts}) "
-        f"OR ({first} IS NOT NULL AND ({newer}))))"
+        f"OR (NOT coalesce({alike} IS NOT NULL AND {alive} AND {same}, false) "
+        f"AND ({newer} OR ({alike} IS NOT NULL AND (s.{quote(DELETED)} OR {conflicts}))))))"
     )
 
 
