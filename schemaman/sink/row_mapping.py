@@ -623,12 +623,14 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if _is_key_shared(change, key, to):
         return UnfitColumn(next(name for name in to.key if key[name] is None), _NULL_KEY)
     values = {**values, **_fill_metadata(change, to)}
-    if not claim and change.op == "d":
-        claim = "alone" if _is_key_uncertain(change, to) else ""
-    elif not claim and to.possible_keys:
-        claim = "first" if _is_key_uncertain(change, to) or _is_key_earlier(change, to) else ""
     return LakeChange(
-        change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
+        change.op,
+        change.order,
+        record,
+        values,
+        unavailable - key.keys(),
+        change.redelivered,
+        claim or _find_weak_claim(change, to),
     )
 
 
@@ -647,7 +649,7 @@ def _list_names(change: RowChange, image: Mapping[str, object], to: RowMap) -> I
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
     """The table's key from a record that cannot be written; None if the record lacks it, or there is none.
 
-    Of a record that had another key, perhaps, it is that of the row that it shows: later ones of it wait, too.
+    Of a record that perhaps had another key, it is that of the row that it shows: later ones of it wait, too.
     """
     key = _map_key(change, {}, to) if to.key else None
     if not isinstance(key, UnfitColumn):
@@ -820,6 +822,16 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         return "alone"
     is_certain = is_over if is_open else then == set(to.key)
     return "alike" if is_certain else ""
+
+
+def _find_weak_claim(change: RowChange, to: RowMap) -> Claim:
+    """What the lake must confirm of a row whose key is that of the table by all that is known."""
+    if not _is_key_uncertain(change, to):
+        return "first" if to.possible_keys and change.op != "d" and _is_key_earlier(change, to) else ""
+    if change.op == "d":
+        return "alone"
+    is_new = change.op == "c" and not change.redelivered
+    return "" if not to.possible_keys else "fresh" if is_new else "first"
 
 
 def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:

@@ -725,3 +725,26 @@ def test_a_row_that_comes_late_does_not_come_back_behind_a_delete_with_fewer_col
     take(lake, [replace(older, partition=1, offset=0)], size)
     assert sorted(row["v"] for rows in read_rows(lake) for row in rows) == [0, 5, 6]
     assert [place[1:] for place in lake.withheld()] == [(1, 0)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_uncertain_insert_waits_for_the_row_that_has_its_key(lake: MemorySink, size: int) -> None:
+    """The source had two rows with the `n` 4 under the key (id, n), whose second one shows the key (n)."""
+    records = [told(0, {"id": 2, "n": 1, "v": 0}), told(1, {"id": 3, "n": 4, "v": 1}, "c", ("id", "n"))]
+    records += [told(2, {"id": 1, "n": 4, "v": 2}, "c", ("n",), 20_001)]
+    take(lake, [*records, told(7, {"id": 2, "n": 1, "v": 0}, "d", ("n",))], size)
+    found = {row["v"] for rows in read_rows(lake) for row in rows}
+    waiting = {place[2] for place in lake.withheld()}
+    assert {1, 2} <= found | waiting
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_uncertain_insert_does_not_wait_for_its_own_first_delivery(lake: MemorySink, size: int) -> None:
+    again = late(1, {"id": 2, "n": 2, "v": 1}, ("n",))
+    records = [told(0, {"id": 1, "n": 1, "v": 0}), again, replace(again, offset=2)]
+    for delivered in (records, [replace(again, offset=3)]):
+        take(lake, delivered, size)
+        assert lake.withheld() == {}
+    assert list_ids(lake) == [1, 2]
+    take(lake, [late(4, {"id": 2, "n": 9, "v": 3}, ("n",))], size)
+    assert [place[2] for place in lake.withheld()] == [4]
