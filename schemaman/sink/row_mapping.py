@@ -301,7 +301,7 @@ def map_columns(
         repeats_null_keys=connector.repeats_null_keys,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
-        keys=_list_keys(recorded, names) | whole_keys if proofs else {},
+        keys=_list_keys(recorded, names) | whole_keys if has_keys else {},
     )
 
 
@@ -645,10 +645,14 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if _is_key_shared(change, key, to):
         return UnfitColumn(next(name for name in to.key if key[name] is None), _NULL_KEY)
     values = {**values, **_fill_metadata(change, to)}
-    if not claim and _is_key_uncertain(change, to):
-        claim = "alone" if change.op == "d" else "first" if to.possible_keys else ""
     return LakeChange(
-        change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
+        change.op,
+        change.order,
+        record,
+        values,
+        unavailable - key.keys(),
+        change.redelivered,
+        claim or _find_weak_claim(change, to),
     )
 
 
@@ -667,13 +671,13 @@ def _list_names(change: RowChange, image: Mapping[str, object], to: RowMap) -> I
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
     """The table's key from a record that cannot be written; None if the record lacks it, or there is none.
 
-    Of a record whose own key is uncertain it is that of the row that it tells: later ones of it wait, too.
+    Of a record that perhaps had another key, it is that of the row that it shows: later ones of it wait, too.
     """
     key = _map_key(change, {}, to) if to.key else None
     if not isinstance(key, UnfitColumn):
         return None if key is None or _is_key_shared(change, key, to) else key
     row = change.before if change.op == "d" else change.after
-    is_known = _is_key_uncertain(change, to) or (change.version in to.passed and change.op != "d")
+    is_known = _is_key_uncertain(change, to) or change.op != "d"
     image = _map_values(row or {}, change, to) if is_known else {}
     if isinstance(image, UnfitColumn) or not _has_values(image, to.key):
         return None
@@ -835,11 +839,21 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
     is_part = all(set(to.key) < key for key in others)
     if change.before is not None:
-        return ("alone" if is_part else "alike") if others else ""
+        return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:
         return "alone"
     is_certain = is_over if is_open else then == set(to.key)
     return "alike" if is_certain else ""
+
+
+def _find_weak_claim(change: RowChange, to: RowMap) -> Claim:
+    """What the lake must confirm of a row whose key is that of the table by all that is known."""
+    if not _is_key_uncertain(change, to):
+        return "first" if to.possible_keys and change.op != "d" and _is_key_earlier(change, to) else ""
+    if change.op == "d":
+        return "alone"
+    is_new = change.op == "c" and not change.redelivered
+    return "" if not to.possible_keys else "fresh" if is_new else "first"
 
 
 def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:
@@ -857,6 +871,12 @@ def _list_keys_then(change: RowChange, to: RowMap) -> Iterator[frozenset[str]]:
     while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
         number -= 1
         yield to.keys.get(number, frozenset())
+
+
+def _is_key_earlier(change: RowChange, to: RowMap) -> bool:
+    """Whether the source had another key after the row was written."""
+    then = to.keys.get(change.version or 0)
+    return any(key != then for number, key in to.keys.items() if number > (change.version or 0))
 
 
 def _map_before(change: RowChange, to: RowMap) -> dict[str, object]:

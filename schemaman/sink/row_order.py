@@ -67,6 +67,12 @@ def is_surely_before(order: str, end: str) -> bool:
     return NO_POSITION_TEXT not in (position_text, other) and step != UNPOSITIONED and order < end
 
 
+def is_same_position(order: str, other: str) -> bool:
+    """Whether two changes are at one known position, as two deliveries of one change of a row."""
+    at = order.rpartition("/")[0]
+    return at == other.rpartition("/")[0] and not at.startswith(f"{NO_POSITION_TEXT}/")
+
+
 def parse_offset(order: str) -> int:
     """Parse the offset of an order's record."""
     return int(order.rpartition(".")[2])

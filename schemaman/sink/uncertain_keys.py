@@ -26,10 +26,12 @@ from schemaman.sink.row_order import format_position
 Claim = Literal["", "fresh", "alike", "first", "alone"]
 """What the lake must confirm of a row before it is written.
 
-Two live rows conflict if they are the same in the columns of one possible key, and not in those of all keys.
-`fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys, or none
-that conflicts. `first`: it has none that conflicts and is newer, as an update of this row that came before.
-`alone`: no older record waits that may be of another row with the same key.
+Two rows conflict if they are the same in the columns of one possible key, and not in those of all keys.
+`fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys. Where it
+has no live row that conflicts, an update may be written without. `first`: only what holds of all: it has no
+newer row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have
+this claim, too. `alone`: no older record waits that may be of another row with the same key. So is an update
+where each possible key has all columns of the lake's key.
 
 A newer row of the key supersedes a change only if it is the same in all columns of keys, and no older row is
 left that the change may have been of. Otherwise the newer row may be another one of the source.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemaman.history.versions import TableHistory
-from schemaman.sink.row_order import NO_POSITION_TEXT
+from schemaman.sink.row_order import is_same_position
 from schemaman.sink.values.values import UnfitColumn
 
 
@@ -51,9 +51,8 @@ def is_written(there: str, order: str, *, came_before: bool, is_alone: bool, rev
     in no quarantine, and its table has one topic. Then a row from a later record of the partition shows that
     the change was handled before.
     """
-    at, _, came = there.rpartition("/")
-    own, _, own_came = order.rpartition("/")
-    if there == order or (at == own and not revives and not at.startswith(f"{NO_POSITION_TEXT}/")):
+    came, own_came = (text.rpartition("/")[2] for text in (there, order))
+    if there == order or (is_same_position(there, order) and not revives):
         return True
     is_same_partition = came.partition(".")[0] == own_came.partition(".")[0]
     return there > order and (came_before or (is_alone and is_same_partition and came >= own_came))

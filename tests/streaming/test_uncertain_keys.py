@@ -705,3 +705,78 @@ def test_an_update_of_the_row_of_the_lake_does_not_wait_for_a_certain_change_aft
     assert lake.withheld() == {}
     *_, rows = read_rows(lake)
     assert [row["v"] for row in rows if row["n"] == 1] == [7]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_a_delete_without_its_row_in_the_lake_waits_for_the_row(lake: MemorySink, size: int) -> None:
+    """The row (1, 2) is new under the key (n), and its delete shows (id, n): it comes before the key (n)."""
+    n, both = ("n",), ("id", "n")
+    records = [told(0, {"id": 1, "n": 3, "v": 0}), told(1, {"id": 1, "n": 3, "v": 0}, "d")]
+    records += [
+        told(2, {"id": 1, "n": 2, "v": 2}, "c", n, 10_001),
+        told(3, {"id": 4, "n": 3, "v": 3}, "c", n),
+    ]
+    records += [
+        told(4, {"id": 1, "n": 3, "v": 4}, "u", n),
+        told(5, {"id": 1, "n": 2, "v": 2}, "d", both, 20_001),
+    ]
+    records += [told(6, {"id": 3, "n": 2, "v": 6}, "c", both, 10_001)]
+    records += [told(7, {"id": 3, "n": 2, "v": 6}, "d", both), told(8, {"id": 4, "n": 1, "v": 8}, "c", both)]
+    take(lake, records, size)
+    found = {row["v"] for rows in read_rows(lake) for row in rows}
+    waiting = {place[2] for place in lake.withheld()}
+    assert (2 in found) <= (5 in waiting)
+    assert (6 in found) <= (7 in waiting)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_a_row_of_an_earlier_key_does_not_come_back_behind_the_delete_of_a_later_one(
+    lake: MemorySink, size: int
+) -> None:
+    """The row (2, 3) becomes (1, 3) under the key (n), and is deleted under the key (id)."""
+    records = [told(0, {"id": 2, "n": 3, "v": 0})]
+    records += [told(offset, {"id": 1, "n": 3, "v": offset}, "u", ("n",)) for offset in (1, 2)]
+    records += [told(3, {"id": 1, "n": 3, "v": 2}, "d"), told(4, {"id": 4, "n": 2, "v": 4})]
+    take(lake, records, size)
+    found = {row["v"] for rows in read_rows(lake) for row in rows}
+    assert 4 in found
+    assert (0 in found) <= bool({1, 2, 3} & {place[2] for place in lake.withheld()})
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("op", ["c", "u"])
+def test_a_row_that_comes_late_does_not_come_back_behind_a_delete_with_fewer_columns(
+    lake: MemorySink, size: int, op: str
+) -> None:
+    """The delete came under the key (id), when the lake had no row (2, 2): only `id` is known of that row."""
+    both = ("id", "n")
+    records = [told(0, {"id": 1, "n": 1, "v": 0}), told(4, {"id": 2, "n": 2, "v": 2}, "d")]
+    records += [told(n, {"id": n, "n": n, "v": n}, "c", both) for n in (5, 6)]
+    take(lake, records, size)
+    older = late(2, {"id": 2, "n": 2, "v": 2}, both, op)
+    take(lake, [replace(older, partition=1, offset=0)], size)
+    assert sorted(row["v"] for rows in read_rows(lake) for row in rows) == [0, 5, 6]
+    assert [place[1:] for place in lake.withheld()] == [(1, 0)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_uncertain_insert_waits_for_the_row_that_has_its_key(lake: MemorySink, size: int) -> None:
+    """The source had two rows with the `n` 4 under the key (id, n), whose second one shows the key (n)."""
+    records = [told(0, {"id": 2, "n": 1, "v": 0}), told(1, {"id": 3, "n": 4, "v": 1}, "c", ("id", "n"))]
+    records += [told(2, {"id": 1, "n": 4, "v": 2}, "c", ("n",), 20_001)]
+    take(lake, [*records, told(7, {"id": 2, "n": 1, "v": 0}, "d", ("n",))], size)
+    found = {row["v"] for rows in read_rows(lake) for row in rows}
+    waiting = {place[2] for place in lake.withheld()}
+    assert {1, 2} <= found | waiting
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_uncertain_insert_does_not_wait_for_its_own_first_delivery(lake: MemorySink, size: int) -> None:
+    again = late(1, {"id": 2, "n": 2, "v": 1}, ("n",))
+    records = [told(0, {"id": 1, "n": 1, "v": 0}), again, replace(again, offset=2)]
+    for delivered in (records, [replace(again, offset=3)]):
+        take(lake, delivered, size)
+        assert lake.withheld() == {}
+    assert list_ids(lake) == [1, 2]
+    take(lake, [late(4, {"id": 2, "n": 9, "v": 3}, ("n",))], size)
+    assert [place[2] for place in lake.withheld()] == [4]

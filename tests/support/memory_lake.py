@@ -37,6 +37,7 @@ from schemaman.model.diff import (
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import String, Struct
 from schemaman.sink.row_mapping import RowMap
+from schemaman.sink.row_order import is_same_position
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.written_rows import is_written
 from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
@@ -326,6 +327,8 @@ class MemoryTable:
         is_same = old is not None and own == {name: old.get(at) for name, at in parts.items()}
         live = [r for r in self.rows.values() if not self._is_dead(r)]
         there = [({name: r.get(at) for name, at in parts.items()}, r[ORDER] or "") for r in live]
+        if fresh and old and not self._is_dead(old) and is_same_position(old[ORDER] or "", fresh):
+            return False
         if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or (fresh and staged[DELETED]):
                 return False
@@ -333,17 +336,22 @@ class MemoryTable:
             return not is_same or is_left
         if fresh and old is not None and not self._is_dead(old):
             return True
-        if first and any(order > first and _do_conflict(own, row, to) for row, order in there):
+        if alike and is_same and old is not None and not self._is_dead(old):
+            return False
+        newer = [r for r in self.rows.values() if (r[ORDER] or "") > (fresh or alike or first)]
+        if any(_do_conflict(own, {name: r.get(at) for name, at in parts.items()}, to) for r in newer):
             return True
-        if not alike or (is_same and old is not None and not self._is_dead(old)):
+        if not alike:
             return False
         others = [
             row for row in batch
             if not row[DELETED] and any(row[name] != staged[name] for name in to.key)
             and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
-        return not to.possible_keys or any(
-            _do_conflict(own, row, to) for row in (*(row for row, _ in there), *others)
+        return (
+            staged[DELETED]
+            or not to.possible_keys
+            or any(_do_conflict(own, row, to) for row in (*(row for row, _ in there), *others))
         )
 
     def _is_dead(self, row: Mapping[Any, Any]) -> bool:

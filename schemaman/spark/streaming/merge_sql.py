@@ -147,7 +147,8 @@ def format_other_row_query(
     of which no column is known: each other row may be the same by it. `truncated` is the
     position of a TRUNCATE in the batch. A row of the table that is not older stays. It shows that the change
     is superseded if it is the same in all columns of keys, and no older row is left that the change may have
-    been of. Otherwise it may be another row of the source.
+    been of. Otherwise it may be another row of the source. A new row is in the table already where that has a
+    live row of its key from the position of its change.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
     fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
@@ -173,19 +174,30 @@ def format_other_row_query(
     is_itself = _format_same("r", "s", key)
     is_staged = format_conflict(staged, f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}")
     conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
-    is_newer = f"coalesce(t.{quote(ORDER)} >= coalesce({fresh}, {alike}, {first}), false)"
+    claimed = f"coalesce({fresh}, {alike}, {first})"
+    is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)})"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older) if keys else "false"
     is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
-    newer = format_conflict(table, f"{there} AND r.{quote(ORDER)} > {first}") if keys else "false"
+    newer = format_conflict(table, f"r.{quote(ORDER)} > {claimed}") if keys else "false"
+    is_written = f"{alive} AND {_format_same_position(f't.{quote(ORDER)}', fresh)}"
     return (
-        f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
-        f"WHERE ({is_newer} AND coalesce({fresh}, {alike}) IS NOT NULL AND NOT ({is_over})) "
+        f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} WHERE NOT coalesce({is_written}, false) AND ("
+        f"({is_newer} AND coalesce({fresh}, {alike}) IS NOT NULL AND NOT ({is_over})) "
         f"OR (NOT {is_newer} AND (({fresh} IS NOT NULL AND coalesce({alive}, false)) "
-        f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false) AND {conflicts}) "
-        f"OR ({first} IS NOT NULL AND ({newer}))))"
+        f"OR (NOT coalesce({alike} IS NOT NULL AND {alive} AND {same}, false) "
+        f"AND ({newer} OR ({alike} IS NOT NULL AND (s.{quote(DELETED)} OR {conflicts})))))))"
     )
+
+
+def _format_same_position(one: str, other: str) -> str:
+    """Whether two orders are at one known position of the source's log."""
+    at, other_at = (
+        f"substring({order}, 1, length({order}) - length(substring_index({order}, '/', -1)))"
+        for order in (one, other)
+    )
+    return f"{at} = {other_at} AND {other} NOT LIKE {literal(NO_POSITION_TEXT + '/%')}"
 
 
 def _format_same(one: str, other: str, columns: Sequence[str]) -> str:
@@ -206,12 +218,9 @@ def format_written_query(
     """
     there, own = f"t.{quote(ORDER)}", f"s.{quote(ORDER)}"
     came, own_came = (f"substring_index({order}, '/', -1)" for order in (there, own))
-    at, own_at = (
-        f"substring({o}, 1, length({o}) - length({c}))" for o, c in ((there, came), (own, own_came))
-    )
     deleted, own_deleted = (f"coalesce({alias}.{quote(DELETED)}, false)" for alias in ("t", "s"))
-    is_same = f"{at} = {own_at} AND ({own_deleted} OR NOT {deleted})"
-    has = f"{there} = {own} OR ({is_same} AND {own} NOT LIKE {literal(NO_POSITION_TEXT + '/%')})"
+    is_same = f"{_format_same_position(there, own)} AND ({own_deleted} OR NOT {deleted})"
+    has = f"{there} = {own} OR ({is_same})"
     newer = f"s.{quote(helpers.needs_row)}"
     if is_alone:
         partition, own_partition = (f"substring_index({c}, '.', 1)" for c in (came, own_came))

@@ -26,7 +26,7 @@ from schemaman.sink.progress import OrderAmbiguity, ReadOrders
 from schemaman.sink.reader import LastRecord, RowReader
 from schemaman.sink.row_change import RowChange, RowOutcome
 from schemaman.sink.row_mapping import EndedIncarnation, RowMap, TruncatedRow, map_change, read_mapped_key
-from schemaman.sink.row_order import NO_POSITION_TEXT, parse_order
+from schemaman.sink.row_order import NO_POSITION_TEXT, is_same_position, parse_order
 from schemaman.sink.upsert import (
     LakeChange,
     TopicOffset,
@@ -328,7 +328,9 @@ class ChangeFolder:
         """Whether the change before confirms what one with an uncertain key claims of its row."""
         if change.claim == "alike" and before.op != "d":
             return all(_has_same_part(before, change, name) for name in self.to.key_parts)
-        is_absent = change.claim == "fresh" and before.op == "d"
+        is_absent = change.claim == "fresh" and (
+            before.op == "d" or is_same_position(before.order, change.order)
+        )
         return change.claim in ("", "first", "alone") or is_absent
 
     def _fold_changes(
