@@ -1,8 +1,8 @@
 """The rows of a lake held against the numbers that the rows of a source have for life.
 
-`bench.recorder` makes such recordings: a column of each table has the number, and no statement names it. Only
-tables count that are there at the end and kept their name, which no other one had: PostgreSQL's records do not
-show more.
+`bench.recorder` makes such recordings: a column of each table has the number, and no statement names it.
+Only tables count that are there at the end and kept their name, which no other one had: PostgreSQL's records
+do not show more.
 """
 
 from __future__ import annotations
