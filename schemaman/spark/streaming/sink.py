@@ -834,21 +834,20 @@ class _BatchRun:
             counted = rows.count_records()
             if None in counted:
                 self._reject(rows, counted)
-            changes, quarantined_count = _select_changes(rows, format_table(sink_table.table), counted), 0
-            truncated = 0
+            changes = _select_changes(rows, format_table(sink_table.table), counted)
             count = changes.count
-            changes, kept_late = self._replay_late_rows(sink_table, changes)
-            quarantined_count += kept_late
+            changes, quarantined_count, truncated = self._replay_late_rows(sink_table, changes)
             if changes.count:
                 outcome = migrated or self._migrate(sink_table, changes)
                 other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
                 self.later = outcome.later if isinstance(outcome, Ready) else frozenset()
                 if migrated is None and isinstance(outcome, Ready):
                     self._note_choice(sink_table, outcome, changes.versions)
-                changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
+                changes, kept = self._apply_truncate_policy_again(sink_table, other, changes)
                 keep = self._make_quarantine(sink_table, changes.rows, other)
                 written = other.write_changes(changes, None, keep, unread=self.find_unread, waited=True)
-                quarantined_count, truncated = quarantined_count + written.quarantined, written.truncated
+                quarantined_count += kept + written.quarantined
+                truncated += written.truncated
                 writer.follow_truncate(other)
                 self._record_truncate(other, changes)
             self.quarantine.release_records(self.spark, self.stream, quarantined)
@@ -857,12 +856,15 @@ class _BatchRun:
         finally:
             rows.release()
 
-    def _replay_late_rows(self, sink_table: SinkTable, changes: TableChanges) -> tuple[TableChanges, int]:
+    def _replay_late_rows(
+        self, sink_table: SinkTable, changes: TableChanges
+    ) -> tuple[TableChanges, int, int]:
         """Write the quarantined rows of ended tables into the tables of their time.
 
-        Returns the other changes, and how many records stay in quarantine with a new reason.
+        Returns the other changes, how many records stay in quarantine with a new reason, and how many are
+        from before a TRUNCATE.
         """
-        text, kept = format_table(sink_table.table), 0
+        text, kept, truncated = format_table(sink_table.table), 0, 0
         for end, late in list_late_versions(self.histories[sink_table.table], changes.versions):
             mine = _select_versions(changes, text, late)
             ready = None if mine.truncated is not None else self._find_late_table(sink_table, end, late)
@@ -870,9 +872,10 @@ class _BatchRun:
                 continue
             writer = self._look_back(EndedRows(sink_table.table, end, {}))._make_writer(sink_table, ready)
             keep = self._make_quarantine(sink_table, mine.rows, writer)
-            kept += writer.write_changes(mine, None, keep, unread=self.find_unread, waited=True).quarantined
+            written = writer.write_changes(mine, None, keep, unread=self.find_unread, waited=True)
+            kept, truncated = kept + written.quarantined, truncated + written.truncated
             changes = _select_versions(changes, text, late, others=True)
-        return changes, kept
+        return changes, kept, truncated
 
     def _apply_truncate_policy_again(
         self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
