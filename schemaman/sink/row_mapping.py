@@ -466,9 +466,7 @@ def _find_passed(
     )
 
 
-def _find_surpassed(
-    history: TableHistory, names: Mapping[int, str], key: Collection[str]
-) -> frozenset[int]:
+def _find_surpassed(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> frozenset[int]:
     """The versions after one with a confirmed key that is not that of the lake table, which no later one has.
 
     A connector that reads their key late may show the next key. The row had that one, or the confirmed one.
@@ -477,9 +475,7 @@ def _find_surpassed(
     if same is None:
         return frozenset()
     others = (
-        v.number
-        for v in history.versions
-        if v.number > same and "key" not in v.unconfirmed and v.schema.key
+        v.number for v in history.versions if v.number > same and "key" not in v.unconfirmed and v.schema.key
     )
     first = min(others, default=history.latest.number)
     return frozenset(v.number for v in history.versions if v.number > first)
