@@ -336,7 +336,9 @@ def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStu
     stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
     if stamped is None:
         return None
-    keyed = _list_key_types(own[stamped])
+    # The table may still have the key from before one that no record confirms.
+    held = {c.id: c.type for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    keyed = _list_key_types(own[stamped]) | held
     # The last one wins: a column has the type of the first version that has it.
     types = {c.id: c.type for v in reversed(own[stamped:]) for c in v.schema.columns}
     newest = {} if "key" in own[-1].unconfirmed else _list_key_types(own[-1])

@@ -544,6 +544,21 @@ def test_a_change_names_no_row_by_a_key_that_surely_went_before_its_own(lake: Me
     assert list(map(sorted, rows)) == [[(0, 0), (1, 1)], [(2, 0), (4, 1), (5, 5), (6, 6), (7, 7)]]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_a_column_of_the_key_that_the_table_still_has_gets_another_type(lake: MemorySink, size: int) -> None:
+    """A version before it, whose key nothing confirms, has another key: the table kept its own."""
+    records = [told(n, {"id": n, "line": n, "v": n}, key=("id", "line")) for n in range(2)]
+    records += [told(2, {"id": 1, "line": 1, "v": 2, "price": 7, "lost": 1}, "c", ("price",), read=100_000)]
+    rows = [{"id": n, "line": f"x{n}", "v": n, "price": n} for n in (20, 21, 22)]
+    records += [told(row["v"], row, "c", ("price",)) for row in rows]
+    take(lake, records, size)
+    assert lake.stopped == set()
+    assert set(lake.withheld()) <= {("srv.public.t", 0, 2)}
+    first, second = read_rows(lake)
+    assert {row["v"] for row in first} >= {0, 1}
+    assert second == rows
+
+
 def make_deleted(id: int) -> list[Record]:
     """An update whose key (n) was read late, and a later delete of the row with its `n`."""
     records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]
