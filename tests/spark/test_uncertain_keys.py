@@ -125,3 +125,27 @@ def _take(
     rows = spark.table(TARGETS.get(format).table_name(newest.address)).where("NOT _row_deleted").collect()
     has_waiting = spark.catalog.tableExists(quarantine.table)
     return rows, spark.table(quarantine.table).collect() if has_waiting else []
+
+
+@pytest.mark.parametrize("format", FORMATS if PROOF else FORMATS[:1])
+def test_a_delete_waits_where_a_possible_key_is_no_part_of_its_own(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    records = [told(0, {"id": 2, "n": 5}), told(1, {"id": 4, "n": 3}), told(2, {"id": 7, "n": 7}, "c", KEY)]
+    records += [told(3, {"id": 2, "n": 3}, "u", KEY), late(4, {"id": 2, "n": 3}, ("id", "n"), "d")]
+    rows, waiting = _take(spark, tmp_path, format, (records, LATER))
+    assert (2, 5) in {(row.id, row.n) for row in rows}
+    assert 4 in {row.offset for row in waiting}
+
+
+@pytest.mark.parametrize("format", FORMATS if PROOF else FORMATS[:1])
+def test_a_row_that_comes_late_does_not_come_back_behind_a_delete_with_fewer_columns(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    both = ("id", "n")
+    before = [told(0, {"id": 1, "n": 1}), told(4, {"id": 2, "n": 2}, "d")]
+    after = [told(n, {"id": n, "n": n}, "c", both) for n in (5, 6)]
+    older = replace(late(2, {"id": 2, "n": 2}, both), partition=1, offset=0)
+    rows, waiting = _take(spark, tmp_path, format, (before, after, [older], LATER))
+    assert sorted((row.id, row.n) for row in rows) == [(1, 1), (5, 5), (6, 6), (14, 14)]
+    assert [(row.partition, row.offset) for row in waiting] == [(1, 0)]

@@ -1,0 +1,161 @@
+"""A source whose keys change and are read late, at random: no row is lost or left behind without a word.
+
+The source is a list of rows with a key that is unique. The connector reads the key after the row was written,
+and never an earlier one than before. It reads each key at least once. The topic has one partition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy
+from schemaman.store.sql.store import SqlStore
+from tests.streaming.test_autopilot import alive_in, told
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import MemorySink
+
+KEYS = (("id",), ("n",), ("id", "n"))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A change of the row `number`, with the numbers of its key, and of the key that its record shows."""
+
+    number: int
+    op: str
+    row: dict[str, Any]
+    before: dict[str, Any]
+    true_key: int
+    shown_key: int = 0
+    read_at: int = 0
+
+
+@dataclass(slots=True)
+class Source:
+    """The keys that the table had, the changes before each, its rows by their numbers, and all changes."""
+
+    keys: list[tuple[str, ...]] = field(default_factory=lambda: [("id",)])
+    begins: list[int] = field(default_factory=lambda: [0])
+    rows: dict[int, dict[str, Any]] = field(default_factory=dict)
+    changes: list[Written] = field(default_factory=list)
+
+    def make_changes(self, chance: Random, count: int) -> None:
+        for _ in range(count):
+            if chance.random() < 0.3:
+                self._change_key(chance.choice(KEYS))
+            number = chance.randrange(5)
+            op = chance.choice("uud") if number in self.rows else "c"
+            self._change_row(number, op, chance.randint(1, 4), chance.randint(1, 4))
+        self._read_keys(chance)
+
+    def _change_key(self, key: tuple[str, ...]) -> None:
+        """Give the table another key, unless no record shows the last one."""
+        has_changes = len(self.changes) > self.begins[-1]
+        if has_changes and key != self.keys[-1] and _is_unique([*self.rows.values()], key):
+            self.keys.append(key)
+            self.begins.append(len(self.changes))
+
+    def _change_row(self, number: int, op: str, id: int, n: int) -> None:
+        key, old = self.keys[-1], self.rows.get(number, {})
+        # An update that changes the key is a delete and a new row.
+        row = {"id": id, "n": n, **({name: old[name] for name in key} if op == "u" else {})}
+        row["v"] = len(self.changes)
+        others = [other for each, other in self.rows.items() if each != number]
+        if op == "d":
+            row = self.rows.pop(number)
+        elif _is_unique([*others, row], key):
+            self.rows[number] = row
+        else:
+            return
+        self.changes.append(Written(number, op, row, old, len(self.keys) - 1))
+
+    def _read_keys(self, chance: Random) -> None:
+        shown, read_at = 0, 0
+        for at, change in enumerate(self.changes):
+            last = min(len(self.keys) - 1, shown + 1) if at else 0
+            shown = chance.randint(max(change.true_key, shown), last)
+            read_at = max(read_at, at, self.begins[shown])
+            self.changes[at] = replace(change, shown_key=shown, read_at=read_at)
+
+    def make_record(self, at: int, *, is_full: bool) -> Record:
+        """The record of a change; `is_full`: the row before a change is sent, otherwise its key alone.
+
+        Debezium fills the columns that were not sent with the zero of their type.
+        """
+        change = self.changes[at]
+        key, read = self.keys[change.shown_key], 10_000 * (change.read_at - at) + 1
+        sent = change.before.keys() if is_full else self.keys[change.true_key]
+        before = {name: value if name in sent else 0 for name, value in change.before.items()}
+        record = told(at, before if change.op == "d" else change.row, change.op, key, read)
+        if change.op != "u" or not is_full:
+            return record
+        value = json.loads(record.value or b"")
+        value["payload"]["before"] = before
+        return replace(record, value=json.dumps(value).encode())
+
+
+def _is_unique(rows: list[dict[str, Any]], key: tuple[str, ...]) -> bool:
+    return len({tuple(row[name] for name in key) for row in rows}) == len(rows)
+
+
+def deliver(source: Source, chance: Random) -> list[tuple[int, Record]]:
+    """The records and their changes; a connector that was killed sends the last ones again."""
+    is_full, count = chance.random() < 0.3, len(source.changes)
+    found = [(at, source.make_record(at, is_full=is_full)) for at in range(count)]
+    if chance.random() < 0.3:
+        killed = chance.randint(1, count)
+        found[killed:killed] = found[chance.randrange(killed) : killed]
+    return [(at, replace(record, offset=offset)) for offset, (at, record) in enumerate(found)]
+
+
+def list_faults(source: Source, lake: MemorySink, waiting: set[int]) -> Iterator[str]:
+    """The rows that are otherwise in the lake than in the source, though no record says so."""
+    tables = [alive_in(table) for table in lake.lake()]
+    last = {change.number: at for at, change in enumerate(source.changes)}
+    for number, row in source.rows.items():
+        if last[number] not in waiting and not any(row in rows for rows in tables):
+            yield f"{row} is lost"
+    for row in tables[-1] if tables else ():
+        number = source.changes[row["v"]].number
+        later = {at for at, each in enumerate(source.changes) if each.number == number and at > row["v"]}
+        if source.rows.get(number) != row and later.isdisjoint(waiting):
+            yield f"{row} is left"
+
+
+def take_all(
+    store: SqlStore, format: str, records: list[tuple[int, Record]], size: int
+) -> tuple[MemorySink, set[int]]:
+    """The lake after batches of a size, and the changes that wait."""
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    for start in range(0, len(records), size):
+        lake.take([record for _, record in records[start : start + size]])
+    lake.take([])
+    return lake, {records[offset][0] for _, _, offset in lake.withheld()}
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@settings(max_examples=1000 if PROOF else 20)
+@given(seed=st.integers(0, 2**32), size=st.sampled_from((1, 2, 3, 9)))
+@example(30_030, 3)
+@example(30_116, 1)
+@example(30_289, 9)
+def test_no_row_is_lost_or_left_behind_without_a_word(format: str, seed: int, size: int) -> None:
+    chance, source = Random(seed), Source()
+    source.make_changes(chance, chance.choice((6, 9)))
+    with (
+        TemporaryDirectory() as folder,
+        SqlStore.open(f"sqlite:///{Path(folder) / 's.db'}", create=True) as store,
+    ):
+        lake, waiting = take_all(store, format, deliver(source, chance), size)
+        assert list(list_faults(source, lake, waiting)) == []
