@@ -559,6 +559,19 @@ def test_a_column_of_the_key_that_the_table_still_has_gets_another_type(lake: Me
     assert second == rows
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_update_waits_while_a_row_is_left_that_lacks_the_column_of_its_new_key(
+    lake: MemorySink, size: int
+) -> None:
+    """All rows got the column of the key (n) at once: no record shows which row has which value."""
+    records = [told(n, {"id": n, "v": 1}) for n in range(2)]
+    records += [late(2, {"id": 7, "v": 2, "n": 1}, ("n",), "u")]
+    take(lake, records, size)
+    assert [place[2] for place in lake.withheld()] == [2]
+    (rows,) = read_rows(lake)
+    assert [(row["id"], row["v"]) for row in rows] == [(0, 1), (1, 1)]
+
+
 def make_deleted(id: int) -> list[Record]:
     """An update whose key (n) was read late, and a later delete of the row with its `n`."""
     records = [told(n, {"id": n, "n": n, "v": 0}) for n in (1, 2, 3)]

@@ -332,7 +332,9 @@ class MemoryTable:
         if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or (fresh and staged[DELETED]):
                 return False
-            is_left = any(order < alike and _do_conflict(own, row, to) for row, order in there if alike)
+            is_left = bool(alike) and any(
+                order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
+            )
             return not is_same or is_left
         if fresh and old is not None and not self._is_dead(old):
             return True
@@ -351,7 +353,8 @@ class MemoryTable:
         return (
             staged[DELETED]
             or not to.possible_keys
-            or any(_do_conflict(own, row, to) for row in (*(row for row, _ in there), *others))
+            or any(_do_conflict(own, row, to, lacks_columns=True) for row, _ in there)
+            or any(_do_conflict(own, row, to) for row in others)
         )
 
     def _is_dead(self, row: Mapping[Any, Any]) -> bool:
@@ -404,9 +407,17 @@ def stage(changes: Sequence[Mapping[str, Any]], to: RowMap) -> list[dict[str, An
     return [row for found in ChangeFolder(to)([batch]) for row in found.to_pylist()]
 
 
-def _do_conflict(one: Mapping[str, Any], other: Mapping[str, Any], to: RowMap) -> bool:
-    """Whether two rows may be one: they are the same in one possible key, and not in all of them."""
-    same = (all(one[n] is not None and one[n] == other[n] for n in key) for key in to.possible_keys)
+def _do_conflict(
+    one: Mapping[str, Any], other: Mapping[str, Any], to: RowMap, *, lacks_columns: bool = False
+) -> bool:
+    """Whether two rows may be one: they are the same in one possible key, and not in all of them.
+
+    `lacks_columns`: the other one may have each value in a column that it lacks.
+    """
+    same = (
+        all(one[n] is not None and (one[n] == other[n] or (lacks_columns and other[n] is None)) for n in key)
+        for key in to.possible_keys
+    )
     return any(same) and any(one[n] != other[n] for n in to.key_parts)
 
 

@@ -147,8 +147,9 @@ def format_other_row_query(
     of which no column is known: each other row may be the same by it. `truncated` is the
     position of a TRUNCATE in the batch. A row of the table that is not older stays. It shows that the change
     is superseded if it is the same in all columns of keys, and no older row is left that the change may have
-    been of. Otherwise it may be another row of the source. A new row is in the table already where that has a
-    live row of its key from the position of its change.
+    been of. Otherwise it may be another row of the source. A row may be any one by a column of a key that it
+    lacks: all rows got the column at once, which no record shows. A new row is in the table already where
+    that has a live row of its key from the position of its change.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
     fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
@@ -157,9 +158,10 @@ def format_other_row_query(
     same = _format_same("t", own, parts)
     rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
 
-    def format_conflict(others: str, condition: str) -> str:
+    def format_conflict(others: str, condition: str, *, lacks_columns: bool = False) -> str:
         found = (
-            f"EXISTS (SELECT 1 FROM {others} r WHERE {_format_equal('r', own, columns)} "
+            f"EXISTS (SELECT 1 FROM {others} r WHERE "
+            f"{_format_equal('r', own, columns, lacks_columns=lacks_columns)} "
             f"AND NOT ({_format_same('r', own, parts)}) AND {condition})"
             for columns in keys
         )
@@ -173,12 +175,13 @@ def format_other_row_query(
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_itself = _format_same("r", "s", key)
     is_staged = format_conflict(staged, f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}")
-    conflicts = f"({format_conflict(table, there)} OR {is_staged})" if keys else "true"
+    in_table = format_conflict(table, there, lacks_columns=True)
+    conflicts = f"({in_table} OR {is_staged})" if keys else "true"
     claimed = f"coalesce({fresh}, {alike}, {first})"
     is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)})"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
-    is_left = format_conflict(table, older) if keys else "false"
+    is_left = format_conflict(table, older, lacks_columns=True) if keys else "false"
     is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
     newer = format_conflict(table, f"r.{quote(ORDER)} > {claimed}") if keys else "false"
     is_written = f"{alive} AND {_format_same_position(f't.{quote(ORDER)}', fresh)}"
@@ -204,8 +207,14 @@ def _format_same(one: str, other: str, columns: Sequence[str]) -> str:
     return " AND ".join(f"{one}.{quote(name)} <=> {other}.{quote(name)}" for name in columns)
 
 
-def _format_equal(one: str, other: str, columns: Sequence[str]) -> str:
-    return " AND ".join(f"{one}.{quote(name)} = {other}.{quote(name)}" for name in columns) or "true"
+def _format_equal(one: str, other: str, columns: Sequence[str], *, lacks_columns: bool = False) -> str:
+    """Whether two rows are the same in columns, or if `lacks_columns`, as far as the first one has them."""
+    pairs = ((f"{one}.{quote(name)}", f"{other}.{quote(name)}") for name in columns)
+    if lacks_columns:
+        found = (f"{other} IS NOT NULL AND coalesce({one} = {other}, true)" for one, other in pairs)
+    else:
+        found = (f"{one} = {other}" for one, other in pairs)
+    return " AND ".join(found) or "true"
 
 
 def format_written_query(
