@@ -96,7 +96,7 @@ class Console:
             return
         if self._progress is None:
             self._progress = Progress(stream.isatty())
-        self._progress.update(escape_invisible(text))
+        self._progress.update(text)
 
     def end_progress(self) -> None:
         """Clear the progress line before other output."""
@@ -117,8 +117,8 @@ class Progress:
         now = time.monotonic()
         if now - self.last < (_REDRAW_SECONDS if self.terminal else HEARTBEAT_SECONDS):
             return
-        self.last = now
-        draw(f"\r\x1b[2K{text}" if self.terminal else f"{text}\n")
+        self.last, visible = now, escape_invisible(text)  # most texts are not shown
+        draw(f"\r\x1b[2K{visible}" if self.terminal else f"{visible}\n")
         self.shown = self.terminal
 
     def clear(self) -> None:

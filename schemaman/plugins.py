@@ -10,7 +10,7 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from schemaman.errors import UnknownName
@@ -116,6 +116,10 @@ class Port(Generic[Plugin]):
         return cast(Plugin, getattr(importlib.import_module(module), attribute))
 
 
+_import_once = cache(importlib.import_module)
+"""To ask for a module that is loaded takes longer than many of the calls."""
+
+
 def defer(place: str) -> Any:
     """Make a function that imports the function or class at `module:attribute` when it is called.
 
@@ -125,7 +129,7 @@ def defer(place: str) -> Any:
     module, _, attribute = place.partition(":")
 
     def call(*arguments: Any, **named: Any) -> Any:
-        return getattr(importlib.import_module(module), attribute)(*arguments, **named)
+        return getattr(_import_once(module), attribute)(*arguments, **named)
 
     return call
 

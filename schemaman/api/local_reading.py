@@ -19,7 +19,7 @@ from schemaman.ingest.line_batches import Item
 from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.ingest.read_extents import ReadExtents
-from schemaman.io.file_work import is_shareable, is_worth_sharing
+from schemaman.io.file_work import choose_part_bytes, is_shareable, is_worth_sharing
 from schemaman.io.files import File
 from schemaman.io.kafka_topics import Topics
 from schemaman.io.line_ranges import LineRange, count_lines
@@ -119,7 +119,8 @@ class LocalReading:
         """
         met = ReadExtents()
         known = self._build_intake().known.load_hashes()
-        reading = PartReading(self.topic, self.limit, known, self.schemas, self.forms)
+        part_bytes = choose_part_bytes(found, self.jobs)
+        reading = PartReading(self.topic, self.limit, known, self.schemas, self.forms, part_bytes=part_bytes)
         streams = read_files_in_processes(found, reading, self.jobs, self.count_part)
         with closing(streams):
             for source, chunks in zip(found, streams, strict=True):

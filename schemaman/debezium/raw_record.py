@@ -11,9 +11,16 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from schemaman.debezium.records import Order, Position, Record
 from schemaman.debezium.wire_format import AUTO, Forms, Framing, SchemaId
+from schemaman.plugins import defer
+
+if TYPE_CHECKING:  # a command that reads no record parses none
+    from schemaman.debezium.quick_parser import parse_quickly
+else:
+    parse_quickly = defer("schemaman.debezium.quick_parser:parse_quickly")
 
 JsonObject = dict[str, object]
 TOMBSTONE = "tombstone"
@@ -98,6 +105,10 @@ def parse_json(data: bytes) -> object:
         ValueError: the bytes are no JSON; the message says what is wrong and where.
     """
     try:
+        return parse_quickly(data)
+    except ValueError:
+        pass  # `json` reads more, and says what is wrong
+    try:
         return json.loads(data.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: byte {error.start} cannot be read") from None
@@ -144,6 +155,11 @@ def parse_schema(prefix: bytes) -> JsonObject:
 
 def read_payload_after(data: bytes, size: int) -> tuple[object] | None:
     """Parse the payload behind a prefix of `size` bytes; None if the record does not end behind it."""
+    if data.endswith(b"}"):
+        try:
+            return (parse_quickly(data[size:-1]),)
+        except ValueError:
+            pass  # as in `parse_json`
     try:
         text = data[size:].decode()
         payload, end = _parse_at(text, _skip_space(text))
@@ -165,16 +181,16 @@ def read_tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
     braces. Return None for any other record. The bytes before the block are not parsed.
     """
     at = find_source(data, size)
-    if at < 0:
+    if at < 0 or not data.endswith(b"}}"):
         return None
     try:
-        text = "{" + data[at:-1].decode()
-        tail, end = _parse_at(text)
-    except (ValueError, RecursionError):
+        tail = parse_json(b"{" + data[at:-1])
+    except ValueError:
+        return None
+    if not isinstance(tail, dict) or "ts_ms" not in tail:
         return None
     op = tail.get("op")
-    complete = end == len(text) and data.endswith(b"}}") and "ts_ms" in tail
-    return (at, tail) if complete and isinstance(op, str) and op != "m" else None
+    return (at, tail) if isinstance(op, str) and op != "m" else None
 
 
 def read_facts(payload: object, schema_name: str) -> RecordFacts:

@@ -41,8 +41,8 @@ from schemaman.ingest.line_forms import (
     QUOTED_SOURCE,
     LineForm,
     LineForms,
+    find_content_check,
     is_json_text,
-    is_string_content,
 )
 from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
@@ -632,6 +632,7 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     outlines = [] if form.value is None else form.value.outlines
     source, is_spaced = quote_json(outline.source), outline.source == SPACED_SOURCE
     match_end = _match_end(source, outlines, outline, shape, form.proof, is_quoted=True)
+    is_content = find_content_check(outline.source)
 
     # what other functions do, too, is written out here: calls are most of what a line costs
     def match(block: bytes, start: int, end: int) -> Matched | None:
@@ -661,7 +662,7 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
             if other is None:
                 return None
             at, texts = other
-        return (int(opening[1]), texts) if is_string_content(block[row:at]) else None
+        return (int(opening[1]), texts) if is_content(block[row:at]) else None
 
     return match
 

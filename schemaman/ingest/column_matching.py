@@ -11,7 +11,7 @@ from itertools import islice, repeat
 from operator import ge
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
-from schemaman.ingest.line_forms import is_string_content
+from schemaman.ingest.line_forms import find_content_check
 from schemaman.ingest.probe import ProbeForm
 from schemaman.ingest.probe_patterns import BARE, QUOTED, Outline, Spelling, Texts
 from schemaman.ingest.tail_templates import TailTemplate, learn_template
@@ -59,6 +59,7 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
     columns = outline.learn_columns(spelling)
     opening, match_tail, take_names, names = columns.opening, columns.match, columns.take_names, columns.names
     other_source = spelling.quote(SOURCE) if outline.source == SPACED_SOURCE else b""  # see `find_source`
+    is_content = find_content_check(outline.source)
     template: TailTemplate | None = None
     waiting, pause = 0, 0
 
@@ -73,7 +74,7 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
             matched = template.match(values, size)
             if matched is not None and spelling is QUOTED:
                 rows = values.cut(values.find_ends(len(template.text)), size)
-                matched = matched if count_contents(rows) == count else None
+                matched = matched if count_contents(rows, is_content) == count else None
             if matched is not None:
                 pause = 0
                 return _count_rising(matched, before)
@@ -83,7 +84,7 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
         if -1 in starts:
             del starts[starts.index(-1) :]
         if spelling is QUOTED:
-            del starts[count_contents(values.cut(starts, size)) :]
+            del starts[count_contents(values.cut(starts, size), is_content) :]
         found = values.match(match_tail, starts)
         if not all(found):
             del found[found.index(None) :]
@@ -99,16 +100,12 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
     return match
 
 
-def count_contents(pieces: list[bytes]) -> int:
-    """Counts the pieces before the first one that is surely no content of a JSON string.
+def count_contents(pieces: list[bytes], is_content: Callable[[bytes], bool]) -> int:
+    """Counts the pieces before the first one that is not surely content of a JSON string, by a check.
 
     No content is valid only together with the next one: no escape has a space.
     """
-    return (
-        len(pieces)
-        if is_string_content(b" ".join(pieces))
-        else count_true(list(map(is_string_content, pieces)))
-    )
+    return len(pieces) if is_content(b" ".join(pieces)) else count_true(list(map(is_content, pieces)))
 
 
 def _count_rising(texts: list[Texts], before: Texts | None) -> tuple[int, Texts]:

@@ -79,6 +79,7 @@ class LineForm:
         if self.value is None:
             return None
         at = line.rfind(QUOTED_SOURCE, start)
+        is_content = find_content_check(SOURCE if at >= 0 else SPACED_SOURCE)
         if at < 0:
             at = line.rfind(_QUOTED_SPACED_SOURCE, start)  # as `find_source` does
         if at < 0:
@@ -88,7 +89,7 @@ class LineForm:
             match = known.match_quoted(line, at, end)
             if match is not None:
                 shape = known.shapes.get(self.proof)
-                if shape is None or not is_string_content(line[start:at]):
+                if shape is None or not is_content(line[start:at]):
                     return None
                 return known, shape, known.texts(match)
         return None
@@ -121,6 +122,15 @@ def is_json_text(data: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
+
+
+def find_content_check(source: bytes) -> Callable[[bytes], bool]:
+    """Finds the check of the bytes before the last source block, which begins with `source`.
+
+    An escape by code may hide a block, which counts only before one with a space: see `find_source`. To
+    look for such escapes takes longer than the rest of the check.
+    """
+    return is_json_text if source == SOURCE else is_string_content
 
 
 _SKIP = msgspec.json.Decoder(msgspec.Raw).decode

@@ -6,10 +6,17 @@ import os
 from collections.abc import Sequence
 
 from schemaman.io.files import STANDARD_INPUT, File, measure_unpacked
+from schemaman.io.line_ranges import RANGE_BYTES
 from schemaman.io.remote_files import is_remote
 
 PARALLEL_FROM_BYTES = 768 * 2**20
 """The size of plain lines from which several processes read: a smaller one is read in about a second."""
+
+_PARTS_OF_A_PROCESS = 4
+"""The number of parts from which processes end at about the same time."""
+
+_LARGEST_PART = 128 * 2**20
+"""The size of a part from which a larger one saves little."""
 
 _WORK_OF_COMPRESSED = 8
 """The bytes of plain lines that are read in the time of one byte of a compressed file, about."""
@@ -29,6 +36,16 @@ def is_worth_sharing(files: Sequence[File], shared_from: int) -> bool:
         return False
     has_parts = len(files) > 1 or is_divisible(files[0])
     return has_parts and sum(map(measure_work, files)) >= shared_from
+
+
+def choose_part_bytes(files: Sequence[File], jobs: int) -> int:
+    """Chooses from how many bytes on a part of files ends, if `jobs` processes read them.
+
+    Of each table and partition, a part parses the first and the last record: where many tables take turns,
+    small parts cost more than their lines.
+    """
+    share = sum(file.bytes for file in files) // (jobs * _PARTS_OF_A_PROCESS)
+    return min(max(share, RANGE_BYTES), _LARGEST_PART)
 
 
 def is_shareable(file: File) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal
 
 _BLOCK = 1 << 20
 RANGE_BYTES = 32 * 2**20
-"""The size from which a range ends with the next line. Each range learns the form of its lines anew."""
+"""The least size from which a range ends with the next line: each parses the first records of all tables."""
 
 _FOUND_ENDS = 1000
 

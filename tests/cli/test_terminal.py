@@ -161,5 +161,5 @@ def test_a_terminal_shows_progress_at_once_and_a_pipe_every_ten_seconds(
         progress.update("first")
     assert capfd.readouterr().err == "\r\x1b[2Kfirst"
     now[0] += 10.0
-    piped.update("second")
-    assert capfd.readouterr().err == "second\n"
+    piped.update("sec\x1b[2Jond")
+    assert capfd.readouterr().err == "sec\\x1b[2Jond\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
 from schemaman.ingest.column_matching import count_contents
 from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.line_batches import RowBatch
+from schemaman.ingest.line_forms import is_json_text, is_string_content
 from schemaman.io import files
 from schemaman.store.edge_hashes import EdgeHashes, collect_edges
 from schemaman.store.log import CoveredRange
@@ -97,8 +98,16 @@ def test_lines_of_one_table_are_proven_in_columns(
     ("pieces", "valid"),
     [([b"a", b"b"], 2), ([b"a\\", b"n"], 0), ([b"\xc3", b"\xa9"], 0), ([b"a", b'"', b"b"], 1)],
 )
-def test_contents_are_valid_each_for_itself(pieces: list[bytes], valid: int) -> None:
-    assert count_contents(pieces) == valid
+@pytest.mark.parametrize("is_content", [is_string_content, is_json_text])
+def test_contents_are_valid_each_for_itself(
+    pieces: list[bytes], valid: int, is_content: Callable[[bytes], bool]
+) -> None:
+    assert count_contents(pieces, is_content) == valid
+
+
+def test_halves_of_an_escaped_character_are_no_contents() -> None:
+    assert count_contents([rb"\u00e9", rb"\ud83d", rb"\ude00"], is_json_text) == 1
+    assert count_contents([rb"\u00", b"e9"], is_json_text) == 0
 
 
 def test_what_stands_between_proven_lines(tmp_path: Path) -> None:

@@ -114,6 +114,35 @@ def test_most_lines_are_not_parsed(tmp_path: Path, is_spaced: bool) -> None:
     assert (read, parsed < 30) == (200, True)
 
 
+def test_lines_with_escapes_by_code_are_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    record = replace(orders()[0], value=(orders()[0].value or b"").replace(b'"new"', '"né😀"'.encode()))
+    lines = [format_line(r, escaped=True) for r in repeat([record], 200)]
+    assert all(rb"\u00e9\ud83d\ude00" in line for line in lines)
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    read, parsed = count_parsed_lines(path, KnownOffsets())
+    assert (read, parsed < 30) == (200, True)
+    halves = [line.replace(rb"\ude00", b"") if i % 3 else line for i, line in enumerate(lines)]
+    path.write_bytes(b"".join(line + b"\n" for line in halves))
+    assert require_same(path, "postgres/shop-json", size=1000) == 67
+
+
+def test_a_source_block_that_escapes_hide(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    hidden = rb"\u0022source\u0022:{\"a\":1}"
+    for record in (replace(orders()[1], headers=()), space(orders()[1])):
+        lines = [format_line(r) for r in repeat([record], 120)]
+        colon = rb"\": " if b'"before": ' in (record.value or b"") else rb"\":"
+        null = rb"\"before" + colon + b"null"
+        changed = [
+            line.replace(null, null.replace(b"null", b"{" + hidden + b"}")) if 20 < i % 40 < 25 else line
+            for i, line in enumerate(lines)
+        ]
+        assert changed != lines
+        path.write_bytes(b"".join(line + b"\n" for line in changed))
+        assert require_same(path, "postgres/shop-json", size=1000) == 120
+
+
 def space(record: Record) -> Record:
     """The record with a space behind each colon and comma of its value, and without headers."""
     return replace(record, headers=(), value=json.dumps(json.loads(record.value or b"")).encode())

@@ -28,6 +28,7 @@ from schemaman.errors import CouldNotDo, SchemamanError, UnreadableInput, UsageE
 from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
 from schemaman.io import files
 from schemaman.io.file_parts import PartReading, RowGroups, divide_files
+from schemaman.io.file_work import choose_part_bytes
 from schemaman.io.reading_processes import read_files_in_processes
 from schemaman.io.schema_registry import FileSchemas
 from schemaman.io.worker_streams import stream_tasks
@@ -179,6 +180,20 @@ def test_parts_of_files(tmp_path: Path, size: int, part_bytes: int) -> None:
     for chunks in read_files_in_processes(of_lines, reading, 2, count):
         assert list(chunks)
     assert sum(size for size, _ in counted) == sum(f.bytes for f in of_lines)
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "jobs", "part"), [(8192, 2, 128), (512, 2, 64), (512, 1, 128), (96, 8, 32)]
+)
+def test_a_process_reads_several_parts_of_enough_bytes(
+    tmp_path: Path, mebibytes: int, jobs: int, part: int
+) -> None:
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path in paths:
+        with path.open("wb") as file:
+            file.truncate(mebibytes // 2 * 2**20)
+    found = [files.find_file(str(path)) for path in paths]
+    assert choose_part_bytes(found, jobs) == part * 2**20
 
 
 def count_up(task: int) -> Iterator[bytes]:
