@@ -128,7 +128,6 @@ class RowMap:
     `ambiguous` are columns in which versions of the source mean different values by the same one.
     `adds_texts`: columns of texts that values need come with this batch, and such rows are read again.
     `passed` are versions with another key that came and went: a later one surely has the table's own key.
-    `surpassed` come after one that surely had another key: the table's own key names none of their rows.
     `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
     `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
     key of each version, by its number, where keys may be read late.
@@ -161,7 +160,6 @@ class RowMap:
     ambiguous: frozenset[str] = frozenset()
     possible_keys: tuple[tuple[str, ...], ...] = ()
     passed: frozenset[int] = frozenset()
-    surpassed: frozenset[int] = frozenset()
     truncated: str = ""
     repeats_null_keys: bool = False
     keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -295,7 +293,6 @@ def map_columns(
         recorded.has_ended or is_over,
         possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
         passed=passed,
-        surpassed=_find_surpassed(recorded, names, key) if proofs else frozenset(),
         truncated=read_record(live.properties).truncated if key else "",
         has_replica_identity=connector.sends_replica_identity,
         repeats_null_keys=connector.repeats_null_keys,
@@ -464,21 +461,6 @@ def _find_passed(
         and v.schema.key
         and proofs.get(v.number) != NEVER_PROVEN
     )
-
-
-def _find_surpassed(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> frozenset[int]:
-    """The versions after one with a confirmed key that is not that of the lake table, which no later one has.
-
-    A connector that reads their key late may show the next key. The row had that one, or the confirmed one.
-    """
-    same = max(_list_same_keys(history, names, key), default=None)
-    if same is None:
-        return frozenset()
-    others = (
-        v.number for v in history.versions if v.number > same and "key" not in v.unconfirmed and v.schema.key
-    )
-    first = min(others, default=history.latest.number)
-    return frozenset(v.number for v in history.versions if v.number > first)
 
 
 def _list_same_keys(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> list[int]:
@@ -773,7 +755,7 @@ def _read_uncertain_key(
     change: RowChange, image: Mapping[str, object], to: RowMap
 ) -> dict[str, object] | None:
     """The table's key of a row whose key at the source is uncertain, if the row tells it; else None."""
-    if not _is_key_uncertain(change, to) or change.version in to.surpassed:
+    if not _is_key_uncertain(change, to):
         return None
     if change.op in ("u", "d") and change.before is not None:
         before = _map_before(change, to)
