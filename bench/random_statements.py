@@ -124,7 +124,8 @@ def _place(table: Mapping[str, Any]) -> str:
 def _value(chance: random.Random, column: Mapping[str, Any]) -> str:
     if not column["not_null"] and chance.random() < 0.15:
         return "NULL"
-    return f"{_VALUES.get(_short(column['type']), lambda _: 'DEFAULT')(chance)}"
+    make = _VALUES.get(_short(column["type"]))
+    return make(chance) if make else "DEFAULT"
 
 
 def _short(type: str) -> str:

@@ -13,7 +13,7 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,8 +158,9 @@ def _play(chance: random.Random, source: Source, stream: Streaming, steps: int) 
     wanted: set[int] = set()
     while len(source.steps) < steps:
         pace = chance.choices(("close", "lagging", "stopped"), (5, 3, 2))[0]
-        block: AbstractContextManager[None] = stream.stopped() if pace == "stopped" else ExitStack()
-        with block:
+        with ExitStack() as stack:
+            if pace == "stopped":
+                stack.enter_context(stream.stopped())
             for _ in range(chance.randint(5, 30)):
                 made = make_transaction(chance, [*source.tables.values()])
                 number = source.run(made.statements)

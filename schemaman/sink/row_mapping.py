@@ -130,7 +130,7 @@ class RowMap:
     `passed` are versions with another key that came and went: a later one surely has the table's own key.
     `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
     `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
-    key of each version, by its number, where keys may be read late.
+    key of each version, by its number, where keys may be read late; `rekeyed` are those before another key.
     """
 
     columns: tuple[Column, ...]
@@ -163,6 +163,7 @@ class RowMap:
     truncated: str = ""
     repeats_null_keys: bool = False
     keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    rekeyed: frozenset[int] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -270,6 +271,7 @@ def map_columns(
     passed = _find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
     has_keys = bool(proofs or passed)
     whole_keys = _find_whole_keys(recorded, proofs, names)
+    keys = _list_keys(recorded, names) | whole_keys if has_keys else {}
     connector = find_connector(recorded.connector)
     return RowMap(
         columns,
@@ -298,7 +300,8 @@ def map_columns(
         repeats_null_keys=connector.repeats_null_keys,
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
-        keys=_list_keys(recorded, names) | whole_keys if has_keys else {},
+        keys=keys,
+        rekeyed=_find_rekeyed(keys),
     )
 
 
@@ -349,6 +352,17 @@ def _list_keys(history: TableHistory, names: Mapping[int, str]) -> dict[int, fro
         v.number: frozenset(names.get(c.id or 0, c.name) for c in v.schema.columns if c.name in v.schema.key)
         for v in history.versions
     }
+
+
+def _find_rekeyed(keys: Mapping[int, frozenset[str]]) -> frozenset[int]:
+    """The versions after which the source had another key."""
+    later: set[frozenset[str]] = set()
+    found = set()
+    for number in sorted(keys, reverse=True):
+        if later - {keys[number]}:
+            found.add(number)
+        later.add(keys[number])
+    return frozenset(found)
 
 
 def _list_possible_keys(
@@ -827,7 +841,7 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
 def _find_weak_claim(change: RowChange, to: RowMap) -> Claim:
     """What the lake must confirm of a row whose key is that of the table by all that is known."""
     if not _is_key_uncertain(change, to):
-        return "first" if to.possible_keys and change.op != "d" and _is_key_earlier(change, to) else ""
+        return "first" if to.possible_keys and change.op != "d" and change.version in to.rekeyed else ""
     if change.op == "d":
         return "alone"
     is_new = change.op == "c" and not change.redelivered
@@ -849,12 +863,6 @@ def _list_keys_then(change: RowChange, to: RowMap) -> Iterator[frozenset[str]]:
     while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
         number -= 1
         yield to.keys.get(number, frozenset())
-
-
-def _is_key_earlier(change: RowChange, to: RowMap) -> bool:
-    """Whether the source had another key after the row was written."""
-    then = to.keys.get(change.version or 0)
-    return any(key != then for number, key in to.keys.items() if number > (change.version or 0))
 
 
 def _map_before(change: RowChange, to: RowMap) -> dict[str, object]:
