@@ -560,6 +560,20 @@ def test_a_column_of_the_key_that_the_table_still_has_gets_another_type(lake: Me
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 9])
+def test_an_update_waits_for_a_row_of_its_batch_that_lacks_the_column_of_its_new_key(
+    lake: MemorySink, size: int
+) -> None:
+    """Key (n) follows the rows without `n`: one of them is the row which the update shows."""
+    records = [told(n, {"id": n, "v": 1}) for n in range(2)]
+    records += [told(2, {"id": 7, "v": 2, "n": 1, "lost": 1}, "u", ("n",), read=100_000)]
+    records += [told(n, {"id": n, "v": n, "n": n}, "c", ("n",)) for n in (20, 21)]
+    take(lake, records, size)
+    assert [place[2] for place in lake.withheld()] == [2]
+    first, second = read_rows(lake)
+    assert [[row["id"] for row in rows] for rows in (first, second)] == [[0, 1], [20, 21]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
 def test_an_update_waits_while_a_row_is_left_that_lacks_the_column_of_its_new_key(
     lake: MemorySink, size: int
 ) -> None:

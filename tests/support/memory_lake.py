@@ -353,8 +353,10 @@ class MemoryTable:
         return (
             staged[DELETED]
             or not to.possible_keys
-            or any(_do_conflict(own, row, to, lacks_columns=True) for row, _ in there)
-            or any(_do_conflict(own, row, to) for row in others)
+            or any(
+                _do_conflict(own, row, to, lacks_columns=True)
+                for row in (*(row for row, _ in there), *others)
+            )
         )
 
     def _is_dead(self, row: Mapping[Any, Any]) -> bool:

@@ -174,7 +174,8 @@ def format_other_row_query(
     came_first += f" OR ({is_plain} AND r.{quote(ORDER)} < {alike})"
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_itself = _format_same("r", "s", key)
-    is_staged = format_conflict(staged, f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}")
+    before = f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}"
+    is_staged = format_conflict(staged, before, lacks_columns=True)
     in_table = format_conflict(table, there, lacks_columns=True)
     conflicts = f"({in_table} OR {is_staged})" if keys else "true"
     claimed = f"coalesce({fresh}, {alike}, {first})"
