@@ -26,7 +26,8 @@ from schemaman.sink.row_order import format_position
 Claim = Literal["", "fresh", "alike", "first", "alone"]
 """What the lake must confirm of a row before it is written.
 
-Two rows conflict if they are the same in the columns of one possible key, and not in those of all keys.
+Two rows conflict if they are the same in the columns of one possible key, and not in those of all keys. For
+an update, a row that lacks a column of a key may have any value there: all rows got the column at once.
 `fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys. Where it
 has no live row that conflicts, an update may be written without. `first`: only what holds of all: it has no
 newer row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have
