@@ -39,7 +39,7 @@ from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
-from schemaman.sink.row_order import is_surely_before
+from schemaman.sink.row_order import format_position, is_surely_before
 from schemaman.sink.uncertain_keys import (
     NEVER_PROVEN,
     Claim,
@@ -130,7 +130,8 @@ class RowMap:
     `passed` are versions with another key that came and went: a later one surely has the table's own key.
     `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
     `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
-    key of each version, by its number, where keys may be read late.
+    key of each version, by its number, where keys may be read late. `partition_ends` are the last known
+    positions of the partitions with rows of the table: another one may have records that are not read yet.
     """
 
     columns: tuple[Column, ...]
@@ -163,6 +164,7 @@ class RowMap:
     truncated: str = ""
     repeats_null_keys: bool = False
     keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    partition_ends: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -299,6 +301,7 @@ def map_columns(
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
         keys=_list_keys(recorded, names) | whole_keys if has_keys else {},
+        partition_ends=_find_partition_ends(recorded) if has_keys else {},
     )
 
 
@@ -349,6 +352,16 @@ def _list_keys(history: TableHistory, names: Mapping[int, str]) -> dict[int, fro
         v.number: frozenset(names.get(c.id or 0, c.name) for c in v.schema.columns if c.name in v.schema.key)
         for v in history.versions
     }
+
+
+def _find_partition_ends(history: TableHistory) -> dict[tuple[str, int], str]:
+    """The last known position of each partition with rows of a table, as text of `row_order`."""
+    found: dict[tuple[str, int], str] = {}
+    rows = (e for v in history.versions for e in v.evidence if e.kind not in STATEMENT_KINDS)
+    for at in (at for each in rows for at in each.coordinates if at.position.kind != "none"):
+        here = (at.topic, at.partition)
+        found[here] = max(found.get(here, ""), format_position(at.position))
+    return found
 
 
 def _list_possible_keys(
@@ -815,7 +828,7 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         # PostgreSQL sends each column of the key that the row had.
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
-    is_part = all(set(to.key) < key for key in others)
+    is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:
@@ -849,6 +862,13 @@ def _list_keys_then(change: RowChange, to: RowMap) -> Iterator[frozenset[str]]:
     while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
         number -= 1
         yield to.keys.get(number, frozenset())
+
+
+def _may_lack_keys(change: RowChange, to: RowMap) -> bool:
+    """Whether another partition may have unread records of a key that the source had before the change."""
+    topic, number, at = change.record.topic, change.record.partition, format_position(change.position)
+    others = (end for here, end in to.partition_ends.items() if here[0] == topic and here[1] != number)
+    return not to.is_over and any(end < at for end in others)
 
 
 def _is_key_earlier(change: RowChange, to: RowMap) -> bool:

@@ -808,3 +808,19 @@ def test_an_uncertain_insert_does_not_wait_for_its_own_first_delivery(lake: Memo
     assert list_ids(lake) == [1, 2]
     take(lake, [late(4, {"id": 2, "n": 9, "v": 3}, ("n",))], size)
     assert [place[2] for place in lake.withheld()] == [4]
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_an_update_waits_while_another_partition_may_have_records_of_a_third_key(
+    lake: MemorySink, is_read: bool
+) -> None:
+    """The key was (n) when the source wrote the update, whose record shows (id, n)."""
+    both = ("id", "n")
+    first = told(0, {"id": 3, "n": 2, "v": 0})
+    update = replace(told(2, {"id": 2, "n": 2, "v": 2}, "u", both, 10_001), partition=1, offset=0)
+    third = replace(told(1, {"id": 1, "n": 4, "v": 1}, "c", ("n",)), offset=1)
+    last = told(3, {"id": 4, "n": 4, "v": 3}, "c", both)
+    take(lake, [first, last, update] if is_read else [first, update, third, last], 1)
+    waits = (1, 0) in {place[1:] for place in lake.withheld()}
+    is_written = {"id": 2, "n": 2, "v": 2} in read_rows(lake)[-1]
+    assert (waits, is_written) == (not is_read, is_read)
