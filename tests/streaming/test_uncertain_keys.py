@@ -824,3 +824,19 @@ def test_an_update_waits_while_another_partition_may_have_records_of_a_third_key
     waits = (1, 0) in {place[1:] for place in lake.withheld()}
     is_written = {"id": 2, "n": 2, "v": 2} in read_rows(lake)[-1]
     assert (waits, is_written) == (not is_read, is_read)
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_row_has_a_version_with_its_own_key_where_another_partition_shows_another_one(
+    lake: MemorySink, size: int, first: int
+) -> None:
+    """Records of the key (id, n) before and after those of the key (id) are one run of their partition."""
+    both = ("id", "n")
+    ids = {0: 1, 3: 2, 4: 3, 5: 4, 6: 3, 7: 5}
+    rows = {at: {"id": id, "n": at, "v": at} for at, id in ids.items()}
+    records = [told(at, rows[at], "c", both) for at in (0, 3, 6, 7)]
+    others = [replace(told(at, rows[at]), partition=1) for at in (4, 5)]
+    take(lake, [*others, *records] if first else [*records, *others], size)
+    found = {row["v"] for rows in read_rows(lake) for row in rows}
+    assert found | {place[2] for place in lake.withheld()} == ids.keys()
