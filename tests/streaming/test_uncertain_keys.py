@@ -840,3 +840,17 @@ def test_a_row_has_a_version_with_its_own_key_where_another_partition_shows_anot
     take(lake, [*others, *records] if first else [*records, *others], size)
     found = {row["v"] for rows in read_rows(lake) for row in rows}
     assert found | {place[2] for place in lake.withheld()} == ids.keys()
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_row_that_came_and_went_under_another_key_deletes_no_row_of_its_key(
+    lake: MemorySink, size: int
+) -> None:
+    """The key was (id, n) when the source wrote the last two changes, whose records show (n)."""
+    other = {"id": 3, "n": 3, "v": 4}
+    take(lake, [told(0, {"id": 3, "n": 2, "v": 0}), told(1, {"id": 2, "n": 1, "v": 1})], size)
+    take(lake, [late(5, {"id": 3, "n": 2, "v": 5}, ("n",), "u")], size)
+    changes = [late(4, other, ("n",)), late(6, other, ("n",), "d")]
+    take(lake, [replace(change, partition=1) for change in changes], size)
+    assert {"id": 3, "n": 2, "v": 5} in read_rows(lake)[-1]
+    assert {place[1:] for place in lake.withheld()} == {(1, 4), (1, 6)}
