@@ -36,6 +36,7 @@ from schemaman.sink.version_lookup import (
     PositionBounds,
     choose_version,
     choose_version_by_bounds,
+    choose_version_by_own_key,
     find_versions,
     find_versions_by_key,
     is_same_structure,
@@ -196,9 +197,10 @@ class RecordTables:
         history = None if self.histories is None else self.histories.get(id)
         return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
-    def choose_decoder(self, table: RecordTable, coordinates: Coordinates) -> TableDecoder:
-        """Choose the decoder of a row at its coordinates."""
-        return table.single or self._find_decoder(table, choose_version(table.candidates, coordinates))
+    def choose_decoder(self, table: RecordTable, coordinates: Coordinates, key: object) -> TableDecoder:
+        """Choose the decoder of a row at its coordinates, whose record has a key."""
+        fields = tuple(key) if isinstance(key, dict) else ()
+        return self._find_decoder(table, choose_version_by_own_key(table.candidates, coordinates, fields))
 
     def find_newest_decoder(self, id: TableId) -> TableDecoder:
         """Find the newest structure of a table for a record without a row.

@@ -227,7 +227,7 @@ class RowReader:
             return self._read_delete_by_key(record, payload, coordinates)
         if table is None:
             return _skip_record(record, _SHADOW_TABLE)
-        made = table.single or self._tables.choose_decoder(table, coordinates)
+        made = table.single or self._tables.choose_decoder(table, coordinates, self._read_key_payload(record))
         before, after = _read_images(payload, op)
         decode = made.decode_read if op == "r" else made.decode
         old = _choose_before_decoder(made, record)
@@ -281,7 +281,7 @@ class RowReader:
         table = self._find_flattened_table(row, names, form)
         position = _read_position(row.additions.position_connector, row.additions.source)
         coordinates = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
-        made = table.single or self._tables.choose_decoder(table, coordinates)
+        made = table.single or self._tables.choose_decoder(table, coordinates, self._read_key_payload(record))
         decode_before = _choose_before_decoder(made, record) if row.op == "d" else made.decode
         cells = (made.decode_read if row.op == "r" else decode_before)(payload)
         images = (cells, None) if row.op == "d" else (None, cells)

@@ -39,7 +39,7 @@ from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
-from schemaman.sink.row_order import is_surely_before
+from schemaman.sink.row_order import format_position, is_surely_before
 from schemaman.sink.uncertain_keys import (
     NEVER_PROVEN,
     Claim,
@@ -131,6 +131,8 @@ class RowMap:
     `truncated` is the order of the newest TRUNCATE that a table with a key took; empty for none.
     `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
     key of each version, by its number, where keys may be read late; `rekeyed` are those before another key.
+    `partition_ends` are the last known positions of the partitions with rows of the table: another one may
+    have records that are not read yet.
     """
 
     columns: tuple[Column, ...]
@@ -164,6 +166,7 @@ class RowMap:
     repeats_null_keys: bool = False
     keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
     rekeyed: frozenset[int] = frozenset()
+    partition_ends: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -302,6 +305,7 @@ def map_columns(
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
         keys=keys,
         rekeyed=_find_rekeyed(keys),
+        partition_ends=_find_partition_ends(recorded) if has_keys else {},
     )
 
 
@@ -363,6 +367,16 @@ def _find_rekeyed(keys: Mapping[int, frozenset[str]]) -> frozenset[int]:
             found.add(number)
         later.add(keys[number])
     return frozenset(found)
+
+
+def _find_partition_ends(history: TableHistory) -> dict[tuple[str, int], str]:
+    """The last known position of each partition with rows of a table, as text of `row_order`."""
+    found: dict[tuple[str, int], str] = {}
+    rows = (e for v in history.versions for e in v.evidence if e.kind not in STATEMENT_KINDS)
+    for at in (at for each in rows for at in each.coordinates if at.position.kind != "none"):
+        here = (at.topic, at.partition)
+        found[here] = max(found.get(here, ""), format_position(at.position))
+    return found
 
 
 def _list_possible_keys(
@@ -829,7 +843,7 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         # PostgreSQL sends each column of the key that the row had.
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
-    is_part = all(set(to.key) < key for key in others)
+    is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:
@@ -863,6 +877,13 @@ def _list_keys_then(change: RowChange, to: RowMap) -> Iterator[frozenset[str]]:
     while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
         number -= 1
         yield to.keys.get(number, frozenset())
+
+
+def _may_lack_keys(change: RowChange, to: RowMap) -> bool:
+    """Whether another partition may have unread records of a key that the source had before the change."""
+    topic, number, at = change.record.topic, change.record.partition, format_position(change.position)
+    others = (end for here, end in to.partition_ends.items() if here[0] == topic and here[1] != number)
+    return not to.is_over and any(end < at for end in others)
 
 
 def _map_before(change: RowChange, to: RowMap) -> dict[str, object]:

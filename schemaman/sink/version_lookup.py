@@ -76,8 +76,29 @@ def find_versions(history: TableHistory, fields: Fields) -> tuple[CarriedVersion
     )
 
 
+def _is_declared(version: SchemaVersion) -> bool:
+    return any(evidence.kind in STATEMENT_KINDS for evidence in version.evidence)
+
+
 def _is_statement_only(version: SchemaVersion) -> bool:
     return all(evidence.kind in STATEMENT_KINDS for evidence in version.evidence)
+
+
+def choose_version_by_own_key(
+    candidates: Sequence[CarriedVersion], coordinates: Coordinates, key: Collection[str]
+) -> CarriedVersion:
+    """Choose the version of a record whose own key has these fields.
+
+    A run of records of one key may begin before those of another partition, under another key, and end after
+    them. Its records between have the next version that may have begun and has their key. The key of a
+    version that a statement declares may be another one than that of its records.
+    """
+    found = choose_version(candidates, coordinates)
+    if not key or _list_key_fields(found) == set(key):
+        return found
+    later = (each for each in candidates if each.number > found.number and not _is_declared(each.version))
+    own = (each for each in later if _list_key_fields(each) == set(key))
+    return next((each for each in own if _may_have_begun(each.version, coordinates)), found)
 
 
 def choose_version(candidates: Sequence[CarriedVersion], coordinates: Coordinates) -> CarriedVersion:
@@ -223,8 +244,7 @@ def _list_field_columns(version: SchemaVersion, fields: Fields) -> Iterator[Fiel
     if typed and len(typed) == len(fields):
         wire = TableSchema(tuple(Column(name, type) for name, type in typed.items()))
         fit = fit_columns(version.schema, wire)
-        declared = any(e.kind in STATEMENT_KINDS for e in version.evidence)
-        if fit.is_exact or (declared and not fit.unexplained):
+        if fit.is_exact or (_is_declared(version) and not fit.unexplained):
             columns = {c.name: c for c in version.schema.columns}
             yield {emitted: (columns[own], None) for own, emitted in fit.names.items()}
 

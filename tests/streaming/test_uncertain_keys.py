@@ -822,3 +822,49 @@ def test_an_uncertain_insert_does_not_wait_for_its_own_first_delivery(lake: Memo
     assert list_ids(lake) == [1, 2]
     take(lake, [late(4, {"id": 2, "n": 9, "v": 3}, ("n",))], size)
     assert [place[2] for place in lake.withheld()] == [4]
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_an_update_waits_while_another_partition_may_have_records_of_a_third_key(
+    lake: MemorySink, is_read: bool
+) -> None:
+    """The key was (n) when the source wrote the update, whose record shows (id, n)."""
+    both = ("id", "n")
+    first = told(0, {"id": 3, "n": 2, "v": 0})
+    update = replace(told(2, {"id": 2, "n": 2, "v": 2}, "u", both, 10_001), partition=1, offset=0)
+    third = replace(told(1, {"id": 1, "n": 4, "v": 1}, "c", ("n",)), offset=1)
+    last = told(3, {"id": 4, "n": 4, "v": 3}, "c", both)
+    take(lake, [first, last, update] if is_read else [first, update, third, last], 1)
+    waits = (1, 0) in {place[1:] for place in lake.withheld()}
+    is_written = {"id": 2, "n": 2, "v": 2} in read_rows(lake)[-1]
+    assert (waits, is_written) == (not is_read, is_read)
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_row_has_a_version_with_its_own_key_where_another_partition_shows_another_one(
+    lake: MemorySink, size: int, first: int
+) -> None:
+    """Records of the key (id, n) before and after those of the key (id) are one run of their partition."""
+    both = ("id", "n")
+    ids = {0: 1, 3: 2, 4: 3, 5: 4, 6: 3, 7: 5}
+    rows = {at: {"id": id, "n": at, "v": at} for at, id in ids.items()}
+    records = [told(at, rows[at], "c", both) for at in (0, 3, 6, 7)]
+    others = [replace(told(at, rows[at]), partition=1) for at in (4, 5)]
+    take(lake, [*others, *records] if first else [*records, *others], size)
+    found = {row["v"] for rows in read_rows(lake) for row in rows}
+    assert found | {place[2] for place in lake.withheld()} == ids.keys()
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_row_that_came_and_went_under_another_key_deletes_no_row_of_its_key(
+    lake: MemorySink, size: int
+) -> None:
+    """The key was (id, n) when the source wrote the last two changes, whose records show (n)."""
+    other = {"id": 3, "n": 3, "v": 4}
+    take(lake, [told(0, {"id": 3, "n": 2, "v": 0}), told(1, {"id": 2, "n": 1, "v": 1})], size)
+    take(lake, [late(5, {"id": 3, "n": 2, "v": 5}, ("n",), "u")], size)
+    changes = [late(4, other, ("n",)), late(6, other, ("n",), "d")]
+    take(lake, [replace(change, partition=1) for change in changes], size)
+    assert {"id": 3, "n": 2, "v": 5} in read_rows(lake)[-1]
+    assert {place[1:] for place in lake.withheld()} == {(1, 4), (1, 6)}

@@ -330,7 +330,9 @@ class MemoryTable:
         if fresh and old and not self._is_dead(old) and is_same_position(old[ORDER] or "", fresh):
             return False
         if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
-            if not (fresh or alike) or old[ORDER] == staged[ORDER] or (fresh and staged[DELETED]):
+            deletes = not self._is_dead(old) and old[ORDER] < staged[ORDER]
+            is_gone = fresh and staged[DELETED] and not deletes
+            if not (fresh or alike) or old[ORDER] == staged[ORDER] or is_gone:
                 return False
             is_left = bool(alike) and any(
                 order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there

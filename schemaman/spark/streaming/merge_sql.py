@@ -180,7 +180,9 @@ def format_other_row_query(
     conflicts = f"({in_table} OR {is_staged})" if keys else "true"
     claimed = f"coalesce({fresh}, {alike}, {first})"
     is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
-    is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)})"
+    # The delete is of the row that the change made: it must not delete another one that is live meanwhile.
+    deletes = f"({alive} AND t.{quote(ORDER)} < s.{quote(ORDER)})"
+    is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)} AND NOT coalesce({deletes}, false))"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older, lacks_columns=True) if keys else "false"
     is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
