@@ -14,8 +14,8 @@ from typing import Any
 from tests.lake_state.row_numbers import ROW
 
 SCHEMA = "shop"
-FIRST = f"CREATE SEQUENCE {SCHEMA}.rows"
-"""The statement before all others."""
+CREATE_ROW_NUMBERS = f"CREATE SEQUENCE {SCHEMA}.rows"
+"""The statement before all others: the sequence of the numbers that rows have for life."""
 TABLES = ("orders", "customers", "stock", "parcels", "visits", "notes", "prices", "carts", "tags", "audit")
 COLUMNS = (
     "code",

@@ -22,7 +22,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from bench.random_statements import FIRST, SCHEMA, make_insert, make_tables, make_transaction
+from bench.random_statements import CREATE_ROW_NUMBERS, SCHEMA, make_insert, make_tables, make_transaction
 from schemaman.debezium.records import Record
 from tests.lake_state.row_numbers import ROW
 from tests.live.broker import broker_in
@@ -141,7 +141,7 @@ def record(folder: Path, seed: int, steps: int, database: str, worker: Worker, b
             psycopg.connect(f"{database}/{name}", autocommit=True, row_factory=dict_row)
         )
         source = Source(connection)
-        for sql in (FIRST, *make_tables(chance, 6)):
+        for sql in (CREATE_ROW_NUMBERS, *make_tables(chance, 6)):
             source.run([sql])
         rows = [source.run([make_insert(chance, table)]) for table in source.tables.values()]
         source.start()

@@ -32,11 +32,21 @@ from schemaman.migration.row_columns import (
 )
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import list_former_parts, list_text_parts
-from schemaman.migration.target import LakeTable, is_same_key
+from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.shell import build_command
 from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
+from schemaman.sink.lake_keys import (
+    find_partition_ends,
+    find_passed,
+    find_rekeyed,
+    find_settled,
+    find_whole_keys,
+    list_key_parts,
+    list_keys,
+    list_possible_keys,
+)
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position, is_surely_before
@@ -271,10 +281,10 @@ def map_columns(
     others = [(same_ids[id], name) for name, id in column_map.others.items() if id in same_ids]
     siblings = _list_siblings(_find_owners(recorded, history), kept_parts, others, names, names_by_version)
     proofs = find_key_proofs(recorded) if proves_keys else {}
-    passed = _find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
+    passed = find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
     has_keys = bool(proofs or passed)
-    whole_keys = _find_whole_keys(recorded, proofs, names)
-    keys = _list_keys(recorded, names) | whole_keys if has_keys else {}
+    whole_keys = find_whole_keys(recorded, proofs, names)
+    keys = list_keys(recorded, names) | whole_keys if has_keys else {}
     connector = find_connector(recorded.connector)
     return RowMap(
         columns,
@@ -292,11 +302,11 @@ def map_columns(
         siblings,
         proofs,
         {name: text for text, parts in of_texts.items() for name in parts},
-        _find_settled(recorded, proofs, names, key),
-        _list_key_parts(recorded, names, key) if has_keys else frozenset(),
+        find_settled(recorded, proofs, names, key),
+        list_key_parts(recorded, names, key) if has_keys else frozenset(),
         whole_keys,
         recorded.has_ended or is_over,
-        possible_keys=_list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
+        possible_keys=list_possible_keys(recorded, names, frozenset(siblings), key) if has_keys else (),
         passed=passed,
         truncated=read_record(live.properties).truncated if key else "",
         has_replica_identity=connector.sends_replica_identity,
@@ -304,8 +314,8 @@ def map_columns(
         settled_ends=frozenset(e.incarnation for e in recorded.events if e.is_settled),
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
         keys=keys,
-        rekeyed=_find_rekeyed(keys),
-        partition_ends=_find_partition_ends(recorded) if has_keys else {},
+        rekeyed=find_rekeyed(keys),
+        partition_ends=find_partition_ends(recorded) if has_keys else {},
     )
 
 
@@ -341,82 +351,6 @@ def _find_ambiguous(
                 meaning = has_assigned_meaning(column.type, types[name])
                 meanings.setdefault(name, set()).add(meaning)
     return frozenset(name for name, found in meanings.items() if len(found) > 1)
-
-
-def _list_key_parts(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> frozenset[str]:
-    """The columns of the lake table that are in a key of the present incarnation, or in that of the table."""
-    versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    ids = {c.id for v in versions for c in v.schema.columns if c.name in v.schema.key and c.id is not None}
-    return frozenset({*key, *(names[id] for id in ids if id in names)})
-
-
-def _list_keys(history: TableHistory, names: Mapping[int, str]) -> dict[int, frozenset[str]]:
-    """The key of each version in columns of the lake table, or of the source where it has no such column."""
-    return {
-        v.number: frozenset(names.get(c.id or 0, c.name) for c in v.schema.columns if c.name in v.schema.key)
-        for v in history.versions
-    }
-
-
-def _find_rekeyed(keys: Mapping[int, frozenset[str]]) -> frozenset[int]:
-    """The versions after which the source had another key."""
-    later: set[frozenset[str]] = set()
-    found = set()
-    for number in sorted(keys, reverse=True):
-        if later - {keys[number]}:
-            found.add(number)
-        later.add(keys[number])
-    return frozenset(found)
-
-
-def _find_partition_ends(history: TableHistory) -> dict[tuple[str, int], str]:
-    """The last known position of each partition with rows of a table, as text of `row_order`."""
-    found: dict[tuple[str, int], str] = {}
-    rows = (e for v in history.versions for e in v.evidence if e.kind not in STATEMENT_KINDS)
-    for at in (at for each in rows for at in each.coordinates if at.position.kind != "none"):
-        here = (at.topic, at.partition)
-        found[here] = max(found.get(here, ""), format_position(at.position))
-    return found
-
-
-def _list_possible_keys(
-    history: TableHistory, names: Mapping[int, str], split: frozenset[str], key: tuple[str, ...]
-) -> tuple[tuple[str, ...], ...]:
-    """The keys of the present incarnation in columns of the lake table; nothing if it has no column of one.
-
-    A part of a key is the same for more rows than the key. The values of a `split` column are in several
-    columns, so that no comparison finds equal ones.
-    """
-    keys = {tuple(sorted(key))}
-    for version in (v for v in history.versions if v.incarnation == history.latest.incarnation):
-        ids = (c.id or 0 for c in version.schema.columns if c.name in version.schema.key)
-        columns = tuple(sorted(names[id] for id in ids if id in names))
-        if (version.schema.key and not columns) or not split.isdisjoint(columns):
-            return ()
-        keys.add(columns)
-    return tuple(sorted(keys - {()}))
-
-
-def _find_whole_keys(
-    history: TableHistory, proofs: Mapping[int, KeyProof], names: Mapping[int, str]
-) -> dict[int, frozenset[str]]:
-    """The columns of the lake table in the next key, for versions that show only a part of it as theirs.
-
-    A connector that reads the key later than the row leaves out the columns that the row lacks, also one that
-    has another name in it. So the part was perhaps never a key.
-
-    Source: Debezium PgOutputMessageDecoder.handleRelationMessage, `primaryKeyColumns.retainAll(columnNames)`.
-    """
-    found: dict[int, frozenset[str]] = {}
-    for before, version in reversed(list(pairwise(history.versions))):
-        key, following = before.schema.key, version.schema.key
-        if found.get(version.number) and key == following:
-            found[before.number] = found[version.number]
-        is_part = key == tuple(name for name in following if name in before.schema.names)
-        if before.incarnation == version.incarnation and is_part and key != following:
-            ids = {c.name: c.id or 0 for c in version.schema.columns}
-            found[before.number] = frozenset(names.get(ids[name], name) for name in following)
-    return {number: key for number, key in found.items() if proofs.get(number) == NEVER_PROVEN}
 
 
 def _find_parts(
@@ -465,41 +399,6 @@ def _find_owners(recorded: TableHistory, history: TableHistory) -> dict[int, int
                 owners = {id: other if owner == mine else owner for id, owner in owners.items()}
                 of_joined = {id: other if owner == mine else owner for id, owner in of_joined.items()}
     return owners
-
-
-def _find_settled(
-    history: TableHistory, proofs: Mapping[int, KeyProof], names: Mapping[int, str], key: Collection[str]
-) -> frozenset[int]:
-    """The versions whose key nothing confirms, before a confirmed one whose key is that of the lake table."""
-    last = max(_list_same_keys(history, names, key), default=0)
-    return frozenset(number for number, at in proofs.items() if at == NEVER_PROVEN and number < last)
-
-
-def _find_passed(
-    history: TableHistory, proofs: Mapping[int, KeyProof], names: Mapping[int, str], key: Collection[str]
-) -> frozenset[int]:
-    """The versions with a confirmed key that is not that of the lake table, between two which have it."""
-    same = _list_same_keys(history, names, key)
-    between = range(min(same, default=0), max(same, default=0))
-    return frozenset(
-        v.number
-        for v in history.versions
-        if v.number in between
-        and v.number not in same
-        and v.schema.key
-        and proofs.get(v.number) != NEVER_PROVEN
-    )
-
-
-def _list_same_keys(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> list[int]:
-    """The versions of the present incarnation that surely have the key of the lake table."""
-    return [
-        v.number
-        for v in history.versions
-        if "key" not in v.unconfirmed
-        and v.incarnation == history.latest.incarnation
-        and is_same_key([names.get(c.id or 0, "") for c in v.schema.columns if c.name in v.schema.key], key)
-    ]
 
 
 def _map_split_columns(
