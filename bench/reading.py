@@ -90,7 +90,16 @@ def main(megabytes: int) -> None:
     """Print the seconds and the ratios of each layout, then one line of JSON for `bench.compare`."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for make in (_make_kcat, _make_tables, _make_values, _make_keyed, _make_packed, _make_parquet):
+        makers = (
+            _make_kcat,
+            _make_tables,
+            _make_values,
+            _make_keyed,
+            _make_packed,
+            _make_parquet,
+            _make_sink,
+        )
+        for make in makers:
             if ONLY and make.__name__.removeprefix("_make_") not in ONLY.split(","):
                 continue
             layout = make(Path(folder), megabytes * 1_000_000)
@@ -224,6 +233,19 @@ def _make_parquet(folder: Path, size: int) -> Layout:
         parquet.write_table(arrow.table(columns), paths[-1])
     floors = (("crc32", _FLOOR_PARQUET), ("json.loads of each", _NAIVE_PARQUET))
     return Layout("Parquet", tuple(paths), len(events), versions, floors)
+
+
+def _make_sink(folder: Path, size: int) -> Layout:
+    """Write the values of one table as Connect's S3 sink does, 200 of them into each file."""
+    events, versions = _events(size)
+    partition = folder / "topics" / made_events.TOPIC / "partition=0"
+    partition.mkdir(parents=True)
+    paths = []
+    for number in range(0, len(events), 200):
+        paths.append(partition / f"{made_events.TOPIC}+0+{number:010}.json")
+        _write(paths[-1], (r.value or b"null" for r in events[number : number + 200]))
+    floors = (("reading lines", _LINES), ("json.loads of each", _LOADS))
+    return Layout("files of a sink", tuple(paths), len(events), versions, floors)
 
 
 def _events(size: int) -> tuple[list[Record], int]:

@@ -5,10 +5,11 @@ Law: the log of several processes is that of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, groupby
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from schemaman.api.unchanged_files import GrownFile
@@ -19,7 +20,8 @@ from schemaman.ingest.line_batches import Item
 from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
 from schemaman.ingest.read_extents import ReadExtents
-from schemaman.io.file_work import choose_part_bytes, is_shareable, is_worth_sharing
+from schemaman.ingest.recorded_sources import Numbered, RecordedSources, SourceReading, is_apart
+from schemaman.io.file_work import choose_part_bytes, is_shareable, is_small, is_worth_sharing
 from schemaman.io.files import File
 from schemaman.io.kafka_topics import Topics
 from schemaman.io.line_ranges import LineRange, count_lines
@@ -35,7 +37,6 @@ else:
     read_files_in_processes = defer("schemaman.io.reading_processes:read_files_in_processes")
 
 Source = File | Topics
-Numbered = tuple[int, ChunkPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,90 +63,68 @@ class LocalReading:
     end_chunk: Callable[[Summary], None]
     grown: Mapping[File, GrownFile]
 
-    def read_each(self, found: Sequence[Source]) -> Iterator[tuple[Source, Summary]]:
-        """Reads the sources in order; gives each with its summary.
+    def read_each(self, found: Sequence[Source]) -> Iterator[RecordedSources[Source]]:
+        """Reads the sources in order, and records small files together.
 
         Raises:
-            SchemamanError: as `Intake.enter_all` and `read_files_in_processes`.
+            SchemamanError: as `SourceReading.record` and `read_files_in_processes`.
         """
         learned = LineForms(Prober(build_reading(self.schemas, self.forms)))
-        for _, group in groupby(found, key=self._is_shareable):
+        reading: SourceReading[Source] = SourceReading(
+            self._build_intake, partial(self._read_here, learned=learned), self._is_small, self.end_chunk
+        )
+        for is_shared, group in groupby(found, key=self._is_shareable):
             sources = list(group)
             files = [source for source in sources if isinstance(source, File)]
-            done = 0
-            if self.jobs > 1 and is_worth_sharing(files, self.shared_from):
-                for pair in self._read_apart(files, learned):
-                    yield pair
-                    done += 1
-            for source in sources[done:]:
-                grown = self._read_grown(source, learned)
-                if grown is None:
-                    intake = self._build_intake()
-                    grown = self._enter(intake, self._read_here(source, intake, learned))
-                yield source, grown
+            if is_shared and self.jobs > 1 and is_worth_sharing(files, self.shared_from):
+                with closing(self._read_ahead(files)) as ahead:
+                    yield from reading.record(sources, ahead)
+                continue
+            for has_few, of_kind in groupby(sources, key=self._has_few_new_lines):
+                if not has_few:
+                    yield from reading.record(of_kind)
+                    continue
+                for file in (source for source in of_kind if isinstance(source, File)):
+                    done = self._read_new_lines(file, learned)
+                    yield from reading.record([file]) if done is None else [done]
 
     def _is_shareable(self, source: Source) -> bool:
         return isinstance(source, File) and is_shareable(source) and not self._has_few_new_lines(source)
 
-    def _has_few_new_lines(self, file: File) -> bool:
-        """Returns whether a file has grown, and one process reads its new lines as fast as several."""
-        grown = self.grown.get(file)
-        return grown is not None and (self.jobs < 2 or file.bytes - grown.bytes < self.shared_from)
+    def _is_small(self, source: Source) -> bool:
+        return isinstance(source, File) and is_small(source)
 
-    def _read_grown(self, source: Source, learned: LineForms) -> Summary | None:
+    def _has_few_new_lines(self, source: Source) -> bool:
+        """Returns whether a file has grown, and one process reads its new lines as fast as several."""
+        if not isinstance(source, File) or source not in self.grown:
+            return False
+        return self.jobs < 2 or source.bytes - self.grown[source].bytes < self.shared_from
+
+    def _read_new_lines(self, file: File, learned: LineForms) -> RecordedSources[Source] | None:
         """Reads the new lines of a file; None if it has to be read from its beginning.
 
         That is so if a new line has an offset that is not behind all known ones: it may be an offset of the
         lines before, which a reading from the beginning refuses.
         """
-        if not isinstance(source, File) or not self._has_few_new_lines(source):
-            return None
-        grown, intake = self.grown[source], self._build_intake()
-        lines = LineRange(grown.bytes, None, count_lines(source.path, grown.bytes) + 1, 0)
-        taken: list[Numbered] = []
-        behind = ReadExtents()
+        grown, intake = self.grown[file], self._build_intake()
+        lines = LineRange(grown.bytes, None, count_lines(file.path, grown.bytes) + 1, 0)
+        known = ReadExtents()
         extents = [(*place, 0, ranges[-1][1]) for place, ranges in intake.known.ranges.items() if ranges]
-        behind.add([ChunkPart(extents=tuple(extents))])
-        self._enter(intake, _take_apart(self._read_here(source, intake, learned, lines), behind, taken))
-        if taken and not _is_apart(taken[-1], behind):
+        known.add([ChunkPart(extents=tuple(extents))])
+        met: list[ChunkPart] = []
+        chunks = _take_apart(self._read_here(file, intake, learned, lines), known, met)
+        intake.enter_all(chunks, progress=self.end_chunk)
+        if met:
             return None
-        return intake.summary + Summary(grown.records, grown.records)
+        done = intake.summary + Summary(grown.records, grown.records)
+        return RecordedSources(((file, done),), done)
 
-    def _read_apart(self, found: Sequence[File], learned: LineForms) -> Iterator[tuple[File, Summary]]:
-        """Reads files in processes up to the first one with offsets beside those of an earlier one.
-
-        The processes know what was read before the first file. That last file is read here from the chunk in
-        question on. The caller reads the files behind it: each has to know the ones before.
-        """
-        met = ReadExtents()
+    def _read_ahead(self, files: Sequence[File]) -> Generator[Iterator[Numbered]]:
+        """Reads files in processes, which know what was read before the first file."""
         known = self._build_intake().known.load_hashes()
-        part_bytes = choose_part_bytes(found, self.jobs)
+        part_bytes = choose_part_bytes(files, self.jobs)
         reading = PartReading(self.topic, self.limit, known, self.schemas, self.forms, part_bytes=part_bytes)
-        streams = read_files_in_processes(found, reading, self.jobs, self.count_part)
-        with closing(streams):
-            for source, chunks in zip(found, streams, strict=True):
-                intake, taken = self._build_intake(), list[Numbered]()
-                # In one piece: which chunks are recorded together does not depend on who has read them.
-                rest = self._read_rest(source, intake, learned, met, taken)
-                self._enter(intake, chain(_take_apart(chunks, met, taken), rest))
-                is_apart = not taken or _is_apart(taken[-1], met)
-                met.add(part for _, part in taken)
-                yield source, intake.summary
-                if not is_apart:
-                    return
-
-    def _read_rest(
-        self,
-        source: File,
-        intake: Intake,
-        learned: LineForms,
-        met: ReadExtents,
-        taken: Sequence[Numbered],
-    ) -> Iterator[Numbered]:
-        """Reads the chunks from the last one that was taken on, if that is not apart."""
-        if taken and not _is_apart(taken[-1], met):
-            first = taken[-1][0]
-            yield from (pair for pair in self._read_here(source, intake, learned) if pair[0] >= first)
+        return read_files_in_processes(files, reading, self.jobs, self.count_part)
 
     def _read_here(
         self, source: Source, intake: Intake, learned: LineForms, lines: LineRange | None = None
@@ -153,28 +132,16 @@ class LocalReading:
         context = build_reading(self.schemas, self.forms)
         return read_chunks(self.open_items(source, lines), intake.known, context, learned=learned)
 
-    def _enter(self, intake: Intake, chunks: Iterable[Numbered]) -> Summary:
-        return intake.enter_all(chunks, progress=self.end_chunk)
-
     def _build_intake(self) -> Intake:
         return Intake(
             self.registry, self.stream, self.schemas, keep_payload=self.keep_payload, forms=self.forms
         )
 
 
-def _take_apart(chunks: Iterable[Numbered], met: ReadExtents, taken: list[Numbered]) -> Iterator[Numbered]:
-    """Passes chunks on and notes them; the first one that is not apart is noted only."""
-    for pair in chunks:
-        taken.append((pair[0], ChunkPart(extents=pair[1].extents, refusal=pair[1].refusal)))
-        if not _is_apart(pair, met):
+def _take_apart(chunks: Iterable[Numbered], known: ReadExtents, met: list[ChunkPart]) -> Iterator[Numbered]:
+    """Passes chunks on; the first one that is not apart from known offsets is put into `met` instead."""
+    for number, part in chunks:
+        if not is_apart(part, known):
+            met.append(part)
             return
-        yield pair
-
-
-def _is_apart(pair: Numbered, met: ReadExtents) -> bool:
-    """Returns whether a chunk is what a reading gives that knows the earlier files.
-
-    Such a reading may refuse another record than one that does not.
-    """
-    _, part = pair
-    return not met or not (part.refusal is not None or met.has_met(part))
+        yield number, part

@@ -405,11 +405,12 @@ def _read_group_here(reading: _Reading, found: Sequence[FoundSource], schemas: A
         {} if sources.again else reading.unchanged.find_grown(),
     )  # fmt: skip
     done = Summary()
-    for source, of_source in here.read_each(found):
-        watch.end_source(of_source)
-        if isinstance(source, files.File):
-            reading.unchanged.prove(source, of_source, registry.clock)
-        done += of_source
+    for recorded in here.read_each(found):
+        watch.end_source(recorded.summary)
+        for source, of_source in recorded.sources:
+            if isinstance(source, files.File):
+                reading.unchanged.prove(source, of_source, registry.clock)
+        done += recorded.summary
     return done
 
 

@@ -76,6 +76,17 @@ class KnownOffsets:
         }
         return KnownOffsets(ranges, self.edges.select_extents(met))
 
+    def count_behind(self, part: ChunkPart) -> ChunkPart:
+        """Counts the ranges before each stretch of a part, which was read when fewer were known.
+
+        None of the others may lie beside or between offsets of the part.
+        """
+        stretches = []
+        for stretch in part.stretches:
+            ranges = self.ranges.get((stretch.topic, stretch.partition), ())
+            stretches.append(replace(stretch, behind=bisect_right(ranges, (stretch.first, END))))
+        return replace(part, stretches=tuple(stretches))
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:

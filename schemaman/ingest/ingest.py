@@ -87,7 +87,7 @@ class Intake:
         self.summary = Summary()
         self._registry = registry
         self._stream = stream
-        self._reading = build_reading(schemas, forms)
+        self.reading = build_reading(schemas, forms)
         self._decoder = RunDecoder(stream, schemas, forms)
         self._keep_payload = keep_payload
         self._reached: dict[Partition, int] = {}
@@ -139,7 +139,7 @@ class Intake:
         `progress` is called after each chunk, with the sum of what is recorded. An error that it or a chunk
         raises ends the reading after all chunks before are recorded.
         """
-        group = ChunkGroup(self._reading)
+        group = ChunkGroup(self.reading)
         try:
             for _, taken in chunks:
                 if not group.has_room(taken):
@@ -171,9 +171,7 @@ class Intake:
         """Merges the runs over gaps if the partition has too many gaps."""
         place = (stretch.topic, stretch.partition)
         self._gaps[place] += len(stretch.gaps)
-        return (
-            stretch.merge_over_gaps(self._reading) if stretch.gaps and self._gaps[place] > GAPS else stretch
-        )
+        return stretch.merge_over_gaps(self.reading) if stretch.gaps and self._gaps[place] > GAPS else stretch
 
     def _late(self, stretch: Stretch) -> tuple[Note, ...]:
         """Builds a note if records fill a gap of a partition with too many gaps: a run may include it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from schemaman.ingest.chunks import ChunkPart
@@ -27,14 +27,28 @@ class ReadExtents:
         return any(self._meets((topic, number), low, high) for topic, number, low, high in part.extents)
 
     def add(self, parts: Iterable[ChunkPart]) -> None:
-        """Adds the extents of parts that have not met others."""
+        """Adds the extents of parts."""
         for part in parts:
             for topic, number, low, high in part.extents:
-                insort(self._by_partition.setdefault((topic, number), []), (low, high))
+                self._add(self._by_partition.setdefault((topic, number), []), low, high)
+
+    def _add(self, added: list[tuple[int, int]], low: int, high: int) -> None:
+        """Adds an extent, joined with those that it meets."""
+        begin = self._find(added, low)
+        end = begin
+        while end < len(added) and added[end][0] <= high:
+            low, high = min(low, added[end][0]), max(high, added[end][1])
+            end += 1
+        added[begin:end] = [(low, high)]
 
     def _meets(self, partition: Partition, low: int, high: int) -> bool:
         """Returns whether an extent has an offset of another one, or has it in between."""
         added = self._by_partition.get(partition, [])
+        at = self._find(added, low)
+        return at < len(added) and added[at][0] <= high
+
+    @staticmethod
+    def _find(added: list[tuple[int, int]], low: int) -> int:
+        """Finds the first extent that ends at `low` or behind it."""
         at = bisect_left(added, (low,))
-        is_after = at > 0 and added[at - 1][1] >= low
-        return is_after or (at < len(added) and added[at][0] <= high)
+        return at - 1 if at > 0 and added[at - 1][1] >= low else at

@@ -12,6 +12,9 @@ from schemaman.io.remote_files import is_remote
 PARALLEL_FROM_BYTES = 768 * 2**20
 """The size of plain lines from which several processes read: a smaller one is read in about a second."""
 
+_SMALL = 8 * 2**20
+"""The size on disk up to which a file is small: its records are held in memory as one chunk, if they are."""
+
 _PARTS_OF_A_PROCESS = 4
 """The number of parts from which processes end at about the same time."""
 
@@ -51,6 +54,11 @@ def choose_part_bytes(files: Sequence[File], jobs: int) -> int:
 def is_shareable(file: File) -> bool:
     """Returns whether another process can read a file as this one does: it is on a local disk."""
     return file.path != STANDARD_INPUT and not is_remote(file.path)
+
+
+def is_small(file: File) -> bool:
+    """Returns whether a file may be recorded together with its neighbours."""
+    return file.path != STANDARD_INPUT and 0 < file.bytes <= _SMALL
 
 
 def is_divisible(file: File) -> bool:

@@ -6,7 +6,7 @@ Law: the log equals that of the local engine, entry by entry.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -18,12 +18,13 @@ from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest.chunks import (
     CHUNK,
     ChunkPart,
-    KnownOffsets,
     build_reading,
     merge_parts,
     merge_segments,
 )
 from schemaman.ingest.ingest import Intake, Summary
+from schemaman.ingest.recorded_sources import SourceReading
+from schemaman.io.file_work import is_small
 from schemaman.io.files import RECORD_LIMIT, STANDARD_INPUT, File
 from schemaman.io.kafka import Topics, list_spans
 from schemaman.registry import Registry
@@ -40,7 +41,7 @@ from schemaman.spark.record_source import (
 )
 from schemaman.spark.sql_errors import RAISED, make_job_failure
 from schemaman.spark.task_rows import SCHEMA
-from schemaman.store.offsets import Partition, Ranges, find_missing
+from schemaman.store.offsets import Partition
 
 Row = tuple[int, int, bytes]
 
@@ -74,7 +75,7 @@ def ingest(
     size: int = CHUNK,
     limit: int = RECORD_LIMIT,
 ) -> Summary:
-    """Read files into the history of a stream, with the result of successive local `ingest` calls.
+    """Read files into the history of a stream, with the result of the local engine.
 
     Executors must be able to open the files. Raises as `schemaman.ingest.ingest.ingest`, and:
 
@@ -85,22 +86,21 @@ def ingest(
         raise UsageError("the Spark engine cannot read standard input", hint="use --engine local")
     known = destination.open_intake().known.load_hashes()
     scanner = PartScanner((), known, destination.schemas, size, destination.forms)
-    found = _scan_files(spark, files, scanner, limit)
     summary = Summary()
-    for file, takes in zip(files, found, strict=True):
-        intake = destination.open_intake()
-        if _is_overtaken(takes, known, intake.known):
-            scanner = replace(scanner, known=intake.known.load_hashes())
-            (takes,) = _scan_files(spark, [file], scanner, limit)
-        summary += intake.enter_all(enumerate(takes), progress=_add_before(summary, progress))
+
+    def read_again(file: File, intake: Intake) -> Iterator[tuple[int, ChunkPart]]:
+        knowing = replace(scanner, known=intake.known.load_hashes())
+        (takes,) = _scan_files(spark, [file], knowing, limit)
+        return enumerate(takes)
+
+    def end_chunk(so_far: Summary) -> None:
+        if progress is not None:
+            progress(summary + so_far)
+
+    reading = SourceReading(destination.open_intake, read_again, is_small, end_chunk)
+    for recorded in reading.record(files, map(enumerate, _scan_files(spark, files, scanner, limit))):
+        summary += recorded.summary
     return summary
-
-
-def _add_before(
-    before: Summary, progress: Callable[[Summary], None] | None
-) -> Callable[[Summary], None] | None:
-    """Make a `progress` that adds what earlier files did."""
-    return None if progress is None else lambda so_far: progress(before + so_far)
 
 
 def ingest_folder(
@@ -207,16 +207,3 @@ def _run_scanner(spark: SparkSession, scanner: PartScanner) -> list[Row]:
     except RAISED as error:
         raise make_job_failure(error, "reads the records", "--engine local reads without Spark") from error
     return [(row["part"], row["chunk"], bytes(row["take"])) for row in rows]
-
-
-def _is_overtaken(takes: Iterable[ChunkPart], known: KnownOffsets, now: KnownOffsets) -> bool:
-    """Whether earlier files have covered some records of this file since its scan."""
-    for taken in takes:
-        if taken.refusal is not None and known.ranges != now.ranges:
-            return True
-        for topic, partition, first, last in taken.extents:
-            before: Ranges = known.ranges.get((topic, partition), ())
-            after: Ranges = now.ranges.get((topic, partition), ())
-            if find_missing(first, last, before) != find_missing(first, last, after):
-                return True
-    return False

@@ -28,8 +28,8 @@ SOURCES = (
 )
 KILLS = 200 if PROOF else 12
 KILLS_OF_TWO = 50 if PROOF else 4
-PART = 8
-"""Records a file: each file enters in a transaction of its own, so that a kill falls between them, too."""
+PART = 2
+"""Records a file: a hundred files enter in one transaction, and a kill falls between two of them, too."""
 CONFLICT = 4
 """The exit code of who met another one in the middle of a part, and is told to run again."""
 STEP = 0.4
@@ -111,8 +111,9 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def undisturbed(parts: list[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Remembered, float]:
     """What an undisturbed run remembers, and how many seconds it takes."""
-    store = tmp_path_factory.mktemp("undisturbed") / "store.db"
-    assert finished(start(ingest(parts[:1], store))) == 0
+    folder = tmp_path_factory.mktemp("undisturbed")
+    store = folder / "store.db"
+    assert finished(start(ingest(parts[:1], folder / "first.db"))) == 0
     began = time.monotonic()
     assert finished(start(ingest(parts, store))) == 0
     found = remembered(store)

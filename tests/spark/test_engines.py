@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,8 +14,11 @@ import pytest
 
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.ingest import ingest as local
-from schemaman.ingest.ingest import Summary
+from schemaman.ingest.chunks import read_chunks
+from schemaman.ingest.ingest import Intake, Summary
+from schemaman.ingest.recorded_sources import Numbered, SourceReading
 from schemaman.io import files, schema_registry
+from schemaman.io.file_work import is_small
 from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
 from schemaman.spark.record_columns import COLUMNS
@@ -45,11 +48,14 @@ def schemas(source: str) -> schema_registry.RegistryExport:
 
 def read_here(sources: Sequence[str], size: int) -> Result:
     store = MemoryStore(lambda: 0)
-    registry, summary = Registry(store, lambda: 0), Summary()
-    for source in sources:
-        records = files.read_records(files.find_file(source))
-        summary += local.ingest(records, registry, "main", schemas(source), size=size)
-    return summary, list(store.read())
+    registry, known = Registry(store, lambda: 0), schemas(sources[0])
+
+    def read(file: files.File, intake: Intake) -> Iterator[Numbered]:
+        return read_chunks(files.read_records(file), intake.known, intake.reading, size=size)
+
+    reading = SourceReading(lambda: Intake(registry, "main", known), read, is_small)
+    done = [recorded.summary for recorded in reading.record(map(files.find_file, sources))]
+    return sum(done, Summary()), list(store.read())
 
 
 def read_there(spark, sources: Sequence[str], size: int) -> Result:
