@@ -695,6 +695,8 @@ def _read_uncertain_key(
         sent = read_sent_key(before, to.key)
         if sent is None or (change.op == "u" and any(image.get(n) != v for n, v in sent.items())):
             return None
+        if _may_lack_keys(change, to) and frozenset() in _list_keys_then(change, to):
+            return None
         if change.op == "u":
             return sent
         # What a delete tells of other keys is compared with the row of the lake.
@@ -749,6 +751,8 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
     is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
+    if change.before is not None and frozenset() in others:
+        return "sole"
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:
