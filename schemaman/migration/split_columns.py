@@ -71,14 +71,16 @@ def join_retyped(
 
 
 def join_split_renames(
-    history: TableHistory, lake: LakeTable | None, renames: Iterable[Rename], stuck: Iterable[str] = ()
+    history: TableHistory, lake: LakeTable | None, renames: Sequence[Rename], stuck: Iterable[str] = ()
 ) -> TableHistory:
     """The history in which renames on proof are one column each, where the lake table has it in parts.
 
-    `stuck` are columns of the newest version that get a part. `renames` are in the order of the versions.
+    `stuck` are columns of the newest version that get a part. `renames` are in the order of the versions. So
+    such a column has all names by which it became its present one.
     """
     splits = read_record(lake.properties).split if lake is not None else {}
     names = {split.column for split in splits.values() if split.beside}.union(stuck)
+    names.update(rename.old for rename in reversed(renames) if rename.new in names)
     found = []
     for rename in renames if names else ():
         if not names.isdisjoint((rename.old, rename.new)):

@@ -31,7 +31,7 @@ from schemaman.migration.row_columns import (
     list_row_columns,
 )
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import list_former_parts, list_text_parts
+from schemaman.migration.split_columns import list_former_parts, list_text_parts, split_columns
 from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.shell import build_command
@@ -217,13 +217,15 @@ def map_columns(
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
-    `joined` is the history with more renames applied: rows are read by the ids of `recorded`. `drops`:
+    `joined` is the history with more renames applied, and is not split yet: rows are read by the ids of
+    `recorded`. `drops`:
     the policy lets the lake drop what the source has dropped, so such values may be left out.
     `ignores_additions`: it leaves out columns that the lake does not have. `proves_keys`:
     no person decides about another key, so that a row waits which may have been written under an earlier one.
     `is_over`: see `RowMap`.
     """
-    history = recorded if joined is None else joined
+    whole = recorded if joined is None else joined
+    history = recorded if joined is None else split_columns(joined, live)
     newest = history.latest
     metadata = read_metadata_columns(live)
     own = {c.name for c in list_row_columns(live.schema.key)}
@@ -274,12 +276,13 @@ def map_columns(
     )
     texts = list_text_parts(recorded, live)
     names_by_version = _map_split_columns(recorded, history, column_map.names)
-    of_texts = _find_parts(texts, names, names_by_version)
+    owners = _find_owners(recorded, whole)
+    of_texts = _find_parts(owners, texts, names, names_by_version)
     kept_parts = [*texts.items(), *((id, name) for name, id in list_former_parts(recorded, live).items())]
     # A part whose source column went back to an earlier name may be in the table twice.
     same_ids = {d: c for c, d in _pair_ids(recorded, history)}
     others = [(same_ids[id], name) for name, id in column_map.others.items() if id in same_ids]
-    siblings = _list_siblings(_find_owners(recorded, history), kept_parts, others, names, names_by_version)
+    siblings = _list_siblings(owners, kept_parts, others, names, names_by_version)
     proofs = find_key_proofs(recorded) if proves_keys else {}
     passed = find_passed(recorded, proofs, names, key) if proves_keys else frozenset()
     has_keys = bool(proofs or passed)
@@ -354,14 +357,17 @@ def _find_ambiguous(
 
 
 def _find_parts(
-    texts: Mapping[int, str], names: Mapping[int, str], by_version: Mapping[tuple[int, int], str]
+    owners: Mapping[int, int],
+    texts: Mapping[int, str],
+    names: Mapping[int, str],
+    by_version: Mapping[tuple[int, int], str],
 ) -> dict[str, frozenset[str]]:
-    """The other columns of the source's column, for each column of texts."""
-    found: dict[str, frozenset[str]] = {}
-    for id, text in texts.items():
-        parts = {name for (_, each), name in by_version.items() if each == id}
-        found[text] = frozenset(parts | ({names[id]} if id in names else set()))
-    return found
+    """The other columns of the source's column, by any of its ids, for each column of texts."""
+    parts = [*names.items(), *((id, name) for (_, id), name in by_version.items())]
+    return {
+        text: frozenset(name for each, name in parts if owners.get(each, each) == owners.get(id, id))
+        for id, text in texts.items()
+    }
 
 
 def _list_siblings(
@@ -689,6 +695,8 @@ def _read_uncertain_key(
         sent = read_sent_key(before, to.key)
         if sent is None or (change.op == "u" and any(image.get(n) != v for n, v in sent.items())):
             return None
+        if _may_lack_keys(change, to) and frozenset() in _list_keys_then(change, to):
+            return None
         if change.op == "u":
             return sent
         # What a delete tells of other keys is compared with the row of the lake.
@@ -743,6 +751,8 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
     is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
+    if change.before is not None and frozenset() in others:
+        return "sole"
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:

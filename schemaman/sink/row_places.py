@@ -146,6 +146,20 @@ def find_place(
         if wanted < firsts[number + 1]:
             return RowPlace(table, firsts[number], firsts[number + 1], is_newest=False)
     newest = RowPlace(tables[-1] if tables else None, firsts[-1])
+    gone = find_gone_key(history, None if newest.table is None else newest.table.lake, versions)
+    if begins_successors and gone is not None:
+        # The table gets the key while it has its columns, as if the batch ended there.
+        place = find_place(
+            _cut_from(history, gone.number),
+            tables,
+            [number for number in versions if number < gone.number],
+            begins_successors=begins_successors,
+            follows_names=follows_names,
+            list_stuck=list_stuck,
+        )
+        if place is None or place.until is not None:
+            return place and replace(place, rebuilt=place.rebuilt or gone.number)
+        return replace(place, until=gone.number, is_paused=True)
     end = None
     if follows_names and newest.table is not None:
         end = find_next_incarnation(history, newest.table.lake)
@@ -265,6 +279,37 @@ def find_key_end(
         return None
     stamped = find_stamped_version(migration_source(history), table.lake)
     return begin if stamped is not None and own[stamped].number < begin.number else None
+
+
+def find_gone_key(
+    history: TableHistory, lake: LakeTable | None, versions: Collection[int]
+) -> SchemaVersion | None:
+    """Find the first version that lacks a certain key which rows have, or its types; None if none does.
+
+    `versions` are those of the rows. A key that the table has is none such, nor one that came and went before
+    the table's key came back. Without a table, the key of the first of these rows is that of the table.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    rows = [v for v in own if v.number in versions and v.schema.key and "key" not in v.unconfirmed]
+    if lake is None:
+        held = set(_list_key_ids(rows[0])) if rows else set()
+    else:
+        stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
+        if stamped is None or not lake.schema.key:
+            return None
+        held = {c.id or c.name for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    back = max((v.number for v in own if set(_list_key_ids(v)) == held), default=0)
+    lost = (
+        next((w for w in own if w.number > v.number and not _has_key(v, w, own)), None)
+        for v in rows
+        if v.number > back and set(_list_key_ids(v)) != held
+    )
+    return min(filter(None, lost), key=lambda v: v.number, default=None)
+
+
+def _has_key(keyed: SchemaVersion, version: SchemaVersion, own: Sequence[SchemaVersion]) -> bool:
+    """Whether a later version has all columns of a key, in types that hold its values."""
+    return _does_go_on(_list_key_types(keyed), own[own.index(keyed) : own.index(version) + 1])
 
 
 def find_uncertain_key(history: TableHistory, lake: LakeTable, end: SchemaVersion) -> SchemaVersion | None:

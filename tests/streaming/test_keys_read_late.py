@@ -28,7 +28,8 @@ from tests.streaming.test_autopilot import alive_in, told
 from tests.support.checkout import PROOF
 from tests.support.memory_sink import MemorySink
 
-KEYS = (("id",), ("n",), ("id", "n"))
+KEYS: tuple[tuple[str, ...], ...] = (("id",), ("n",), ("id", "n"))
+KEYS_OR_NONE = (*KEYS, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,12 @@ class Source:
     begins: list[int] = field(default_factory=lambda: [0])
     rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     changes: list[Written] = field(default_factory=list)
+    choice: tuple[tuple[str, ...], ...] = KEYS
 
     def make_changes(self, chance: Random, count: int) -> None:
         for _ in range(count):
             if chance.random() < 0.3:
-                self._change_key(chance.choice(KEYS))
+                self._change_key(chance.choice(self.choice))
             number = chance.randrange(5)
             op = chance.choice("uud") if number in self.rows else "c"
             self._change_row(number, op, chance.randint(1, 4), chance.randint(1, 4))
@@ -88,7 +90,9 @@ class Source:
         for at, change in enumerate(self.changes):
             last = min(len(self.keys) - 1, shown + 1) if at else 0
             shown = chance.randint(max(change.true_key, shown), last)
-            read_at = max(read_at, at, self.begins[shown])
+            # A connector that is far behind reads the last key of all rows that it has not sent yet.
+            behind = len(self.changes) if () in self.choice and chance.random() < 0.3 else 0
+            read_at = max(read_at, at, self.begins[shown], behind)
             self.changes[at] = replace(change, shown_key=shown, read_at=read_at)
 
     def make_record(self, at: int, *, is_full: bool) -> Record:
@@ -101,6 +105,7 @@ class Source:
         sent = change.before.keys() if is_full else self.keys[change.true_key]
         before = {name: value if name in sent else 0 for name, value in change.before.items()}
         record = told(at, before if change.op == "d" else change.row, change.op, key, read)
+        record = record if key else replace(record, key=None)
         if change.op != "u" or not is_full:
             return record
         value = json.loads(record.value or b"")
@@ -109,15 +114,16 @@ class Source:
 
 
 def _is_unique(rows: list[dict[str, Any]], key: tuple[str, ...]) -> bool:
-    return len({tuple(row[name] for name in key) for row in rows}) == len(rows)
+    return not key or len({tuple(row[name] for name in key) for row in rows}) == len(rows)
 
 
 def deliver(source: Source, chance: Random, partitions: int) -> list[tuple[int, Record]]:
     """The records and their changes; a connector that was killed sends the last ones again.
 
-    A record is in the partition of its key. A reader may be far behind in one of them.
+    A record is in the partition of its key. A reader may be far behind in one of them. Without a key, a
+    source sends the whole row before a change.
     """
-    is_full, count = chance.random() < 0.3, len(source.changes)
+    is_full, count = chance.random() < 0.3 or () in source.choice, len(source.changes)
     sent = [(at, source.make_record(at, is_full=is_full)) for at in range(count)]
     if chance.random() < 0.3:
         killed = chance.randint(1, count)
@@ -137,11 +143,12 @@ def deliver(source: Source, chance: Random, partitions: int) -> list[tuple[int, 
 def list_faults(source: Source, lake: MemorySink, waiting: set[int]) -> Iterator[str]:
     """The rows that are otherwise in the lake than in the source, though no record says so."""
     tables = [alive_in(table) for table in lake.lake()]
+    merged = [alive_in(table) for table in lake.lake()[-1:] if table.live.schema.key]
     last = {change.number: at for at, change in enumerate(source.changes)}
     for number, row in source.rows.items():
         if last[number] not in waiting and not any(row in rows for rows in tables):
             yield f"{row} is lost"
-    for row in tables[-1] if tables else ():
+    for row in merged[0] if merged else ():
         number = source.changes[row["v"]].number
         later = {at for at, each in enumerate(source.changes) if each.number == number and at > row["v"]}
         if source.rows.get(number) != row and later.isdisjoint(waiting):
@@ -180,4 +187,22 @@ def test_no_row_is_lost_or_left_behind_without_a_word(
         SqlStore.open(f"sqlite:///{Path(folder) / 's.db'}", create=True) as store,
     ):
         lake, waiting = take_all(store, format, deliver(source, chance, partitions), size)
+        assert list(list_faults(source, lake, waiting)) == []
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@settings(max_examples=1000 if PROOF else 20)
+@given(seed=st.integers(0, 2**32), size=st.sampled_from((1, 2, 3, 9)))
+@example(88, 1)
+@example(265, 2)
+def test_no_row_is_lost_or_left_behind_where_the_source_may_have_no_key(
+    format: str, seed: int, size: int
+) -> None:
+    chance, source = Random(seed), Source(choice=KEYS_OR_NONE)
+    source.make_changes(chance, chance.choice((6, 9)))
+    with (
+        TemporaryDirectory() as folder,
+        SqlStore.open(f"sqlite:///{Path(folder) / 's.db'}", create=True) as store,
+    ):
+        lake, waiting = take_all(store, format, deliver(source, chance, 1), size)
         assert list(list_faults(source, lake, waiting)) == []

@@ -108,3 +108,33 @@ def test_a_column_whose_type_changed_before_it_came_into_the_key_begins_a_succes
     values = [str(next(v for n, v in row.items() if n.startswith("n"))) for row in rows]
     assert values == ["1", "a", "b", *map(str, last)]
     assert sink.lake()[-1].live.schema.key == ("id", "n")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("n", [7, 8], ids=["not proven", "proven"])
+@pytest.mark.parametrize("between", [("n",), ("n", "id")])
+def test_rows_of_a_key_whose_column_went_are_in_the_table_of_their_key_wherever_batches_end(
+    store: SqlStore, format: str, n: int, between: tuple[str, ...], size: int
+) -> None:
+    """The newest version has no column for the key of these rows: no table gets that key after it."""
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    records = [
+        told(0, {"id": 1, "m": 1, "n": 7}),
+        told(1, {"id": 2, "m": 2, "n": n}),
+        told(2, {"id": 3, "m": 3, "n": 9}, key=between),
+        told(3, {"id": 4, "m": 4, "n": 9 + len(between)}, key=between),
+        told(4, {"id": 3, "m": 5, "n": 9}, "u", key=between),
+        told(5, {"id": 5, "m": 6}, key=("id", "m")),
+        told(6, {"id": 5, "m": 7}, key=("id", "m")),
+    ]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    sink.take([])
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    tables = [(table.live.schema.key, [row["m"] for row in alive_in(table)]) for table in sink.lake()]
+    is_proven = n == 8 or len(between) > 1
+    first = [(between, [1, 2, 4, 5])] if is_proven else [(("id",), [1, 2]), (between, [4, 5])]
+    assert [(set(key), sorted(found)) for key, found in tables] == [
+        *((set(key), found) for key, found in first), ({"id", "m"}, [6, 7])
+    ]  # fmt: skip

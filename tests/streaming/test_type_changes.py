@@ -279,3 +279,51 @@ def test_a_column_that_gets_another_name_and_type_twice_has_each_value_once(
     found = {row["id"]: [Decimal(row[name]) for name in names if row[name] is not None] for row in lake.rows}
     told = [Decimal("3.5"), Decimal("2.5001"), Decimal("3.5")]
     assert found == {id: [told[id // 2]] for id in range(6)}
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("renewed", [{}, {"raw": "binary"}])
+def test_a_column_that_gets_another_type_and_then_two_names_has_each_value_once(
+    store: SqlStore, format: str, renewed: dict[str, str], size: int
+) -> None:
+    """Another column may get the first name then, with the first type."""
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    types = [{"raw": "binary"}, {"raw": "string"}, {"note": "string"}, {"rank": "string", **renewed}]
+    records = [_row("t", id, types[max(id - 1, 0)], 0, id) for id in range(5)]
+    for start in range(0, len(records), size):
+        sink.take(records[start : start + size])
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    (lake,) = sink.lake()
+    names = [name for name in lake.live.schema.names if name.startswith(("raw", "note", "rank"))]
+    found = {row["id"]: [row[name] for name in names if row[name] is not None] for row in lake.rows}
+    raw, new = b"\xff\x00", [b"\xff\x00"] if renewed else []
+    assert found == {0: [raw], 1: [raw], 2: ["five"], 3: ["five"], 4: sorted([*new, "five"], key=repr)}
+
+
+@pytest.mark.parametrize("sizes", [[9], [1, 9], [1, 2, 9], [1, 1, 1, 9]], ids=str)
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize(
+    "versions",
+    [
+        [{"raw": "binary"}, {"raw": "string"}, {"note": "string"}, {"rank": "string", "raw": "binary"}],
+        [{"raw": "decimal(10,4)"}, {"raw": "numeric"}, {"note": "numeric"}, {"rank": "numeric"}],
+        [{"raw": "numeric"}, {"note": "decimal(10,4)"}, {"rank": "decimal(10,4)"}],
+        [{"raw": "numeric"}, {"note": "decimal(10,4)"}, {"note": "date"}, {"raw": "date"}],
+    ],
+    ids=lambda versions: " ".join(name for types in versions for name in types),
+)
+def test_a_row_that_is_written_again_has_no_value_in_the_former_parts_of_a_renamed_column(
+    store: SqlStore, format: str, versions: list[dict[str, str]], sizes: list[int]
+) -> None:
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    records = [_row("t", 0, types, 0, offset) for offset, types in enumerate(versions)]
+    for size in sizes:
+        sink.take(records[:size])
+        records = records[size:]
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    ((row,),) = (lake.rows for lake in sink.lake())
+    found = [row[name] for name in row if name.startswith(("raw", "note", "rank")) and row[name] is not None]
+    told = [next(iter(TYPES[type][1].values())) for type in versions[-1].values()]
+    assert len(found) == len(told)
+    assert all(value in found or _is_same(value, found[0]) for value in told)

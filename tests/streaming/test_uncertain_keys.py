@@ -868,3 +868,27 @@ def test_a_row_that_came_and_went_under_another_key_deletes_no_row_of_its_key(
     take(lake, [replace(change, partition=1) for change in changes], size)
     assert {"id": 3, "n": 2, "v": 5} in read_rows(lake)[-1]
     assert {place[1:] for place in lake.withheld()} == {(1, 4), (1, 6)}
+
+
+def late_and_full(offset: int, row: dict[str, Any], before: dict[str, Any] | None = None) -> Record:
+    """A change without a key, which was read much later; an update of the row `before`, or a delete of it."""
+    op = "c" if before is None else "u" if row else "d"
+    record = replace(late(offset, row or before or {}, ("id",), op), key=None)
+    value = json.loads(record.value or b"")
+    value["payload"]["before"] = before
+    return replace(record, value=json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 9])
+@pytest.mark.parametrize("row", [{"id": 1, "v": 3}, {}])
+def test_a_change_of_a_row_that_waits_since_the_key_may_be_gone_changes_no_other_row(
+    lake: MemorySink, size: int, row: dict[str, Any]
+) -> None:
+    """Without a key two rows have one `id`, and the whole row before a change tells which one it is of."""
+    records = [told(n, {"id": n, "v": 1}) for n in range(3)]
+    records += [late_and_full(3, {"id": 1, "v": 5}, {"id": 1, "v": 1})]
+    records += [late_and_full(4, {"id": 1, "v": 2}), late_and_full(5, row, {"id": 1, "v": 2})]
+    take(lake, records, size)
+    assert {place[2] for place in lake.withheld()} == {4, 5}
+    (rows,) = read_rows(lake)
+    assert sorted((found["id"], found["v"]) for found in rows) == [(0, 1), (1, 5), (2, 1)]

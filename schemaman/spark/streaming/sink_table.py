@@ -9,7 +9,6 @@ from schemaman.history.open_renames import treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.settings import TargetSetting
-from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.schema import TableId
 from schemaman.sink.row_mapping import RowMap, limit_versions, map_columns
@@ -75,7 +74,7 @@ class Ready:
         history = history if self.place is None else self.place.cut_incarnations(history)
         joined = self.join_renames(history)
         joined = joined if self.place is None else self.place.drop_candidates(joined)
-        joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
+        joined = treat_as_additions(joined) if self.keeps_both else joined
         found = map_columns(
             history,
             self.lake,
