@@ -152,7 +152,7 @@ def format_other_row_query(
     that has a live row of its key from the position of its change.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
-    fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
+    fresh, alike, last = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.last))
     alive = f"t.{quote(helpers.needs_row)} AND NOT {_format_deleted(truncated)}"
     own = f"s.{quote(helpers.parts)}"
     same = _format_same("t", own, parts)
@@ -178,7 +178,7 @@ def format_other_row_query(
     is_staged = format_conflict(staged, before, lacks_columns=True)
     in_table = format_conflict(table, there, lacks_columns=True)
     conflicts = f"({in_table} OR {is_staged})" if keys else "true"
-    claimed = f"coalesce({fresh}, {alike}, {first})"
+    claimed = f"coalesce({fresh}, {alike}, {last})"
     is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
     # The delete is of the row that the change made: it must not delete another one that is live meanwhile.
     deletes = f"({alive} AND t.{quote(ORDER)} < s.{quote(ORDER)})"
@@ -186,7 +186,7 @@ def format_other_row_query(
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older, lacks_columns=True) if keys else "false"
     is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
-    newer = format_conflict(table, f"r.{quote(ORDER)} > {claimed}") if keys else "false"
+    newer = format_conflict(table, f"r.{quote(ORDER)} > {last}") if keys else "false"
     is_written = f"{alive} AND {_format_same_position(f't.{quote(ORDER)}', fresh)}"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} WHERE NOT coalesce({is_written}, false) AND ("

@@ -296,7 +296,7 @@ class ChangeFolder:
             ):
                 reason, change = WAITS_FOR_OLDER, None
             is_behind = change is not None and change.claim == "alone" and behind is not None
-            if change is not None and (is_behind or (good and not self._is_confirmed(change, good[-1]))):
+            if change is not None and (is_behind or (good and not self._is_confirmed(change, good))):
                 reason, change = OTHER_ROW, None
             if needs_text and change is not None:
                 reason, change = WAITS_FOR_TEXT, None
@@ -324,10 +324,17 @@ class ChangeFolder:
         """Whether a record that has values of dropped columns is read again with this batch."""
         return self.to.adds_texts and bool(self.to.dropped) and str(reason).endswith(BESIDE)
 
-    def _is_confirmed(self, change: LakeChange, before: LakeChange) -> bool:
-        """Whether the change before confirms what one with an uncertain key claims of its row."""
+    def _is_confirmed(self, change: LakeChange, good: Sequence[LakeChange]) -> bool:
+        """Whether the changes before confirm what one with an uncertain key claims of its row.
+
+        Where the first one claims the row of the table, the later ones claim the same columns of keys.
+        """
+        before = good[-1]
         if change.claim == "alike" and before.op != "d":
             return all(_has_same_part(before, change, name) for name in self.to.key_parts)
+        is_claimed = good[0].claim == "alike" and change.claim in ("fresh", "first")
+        if is_claimed and not all(_has_same_part(good[0], change, name) for name in self.to.key_parts):
+            return False
         is_absent = change.claim == "fresh" and (
             before.op == "d" or is_same_position(before.order, change.order)
         )
@@ -343,7 +350,7 @@ class ChangeFolder:
             return
         records = [_make_key(record) for record in row.records]
         first = next((change for change in changes if change.claim == "first"), None)
-        claimed = changes[0] if changes[0].claim in ("fresh", "alike") else first
+        claimed = next((c for c in reversed(changes) if c.claim in ("fresh", "alike", "first")), None)
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
@@ -358,6 +365,7 @@ class ChangeFolder:
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
             helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
             helpers.first: None if first is None else first.order,
+            helpers.last: None if claimed is None else claimed.order,
             helpers.alone: any(change.claim == "alone" for change in changes),
             # Later changes of the row, which are certain, may have other values.
             helpers.parts: claimed and {name: claimed.values.get(name) for name in self.to.key_parts},
