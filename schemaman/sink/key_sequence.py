@@ -18,7 +18,7 @@ class NextKey:
     """The next key by names of the newest version, and the versions of rows that come under later keys.
 
     `is_held`: rows with the present key have to be written before. `version` is the first one with the key.
-    `is_earlier`: a later version surely has the present key. So the next one is for late rows alone.
+    `is_earlier`: a later version has the present key. So the next one is for late rows alone.
     """
 
     version: SchemaVersion
@@ -87,7 +87,7 @@ class KeySequence:
             and (is_held or not is_same_key(keys[v.number], keys[following[0].number]))
         )
         is_earlier = any(
-            is_same_key(keys[v.number], lake_key) and "key" not in v.unconfirmed
+            is_same_key(keys[v.number], lake_key)
             for v in self.history.versions
             if v.number > following[0].number and v.incarnation == newest.incarnation
         )

@@ -38,6 +38,7 @@ from schemaman.model.shell import build_command
 from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.lake_keys import (
+    find_other_key,
     find_partition_ends,
     find_passed,
     find_rekeyed,
@@ -142,7 +143,8 @@ class RowMap:
     `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
     key of each version, by its number, where keys may be read late; `rekeyed` are those before another key.
     `partition_ends` are the last known positions of the partitions with rows of the table: another one may
-    have records that are not read yet.
+    have records that are not read yet. `other_key_from` is the first position of records with another key
+    than the table's, once the source had that: newer rows may be others with the same key.
     """
 
     columns: tuple[Column, ...]
@@ -177,6 +179,7 @@ class RowMap:
     keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
     rekeyed: frozenset[int] = frozenset()
     partition_ends: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    other_key_from: str = NEVER_PROVEN.position
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -316,6 +319,7 @@ def map_columns(
         keys=keys,
         rekeyed=find_rekeyed(keys),
         partition_ends=find_partition_ends(recorded) if has_keys else {},
+        other_key_from=find_other_key(recorded, keys, key),
     )
 
 

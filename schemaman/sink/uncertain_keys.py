@@ -31,11 +31,12 @@ an update, a row that lacks a column of a key may have any value there: all rows
 `fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys. Where it
 has no live row that conflicts, an update may be written without. `first`: only what holds of all: it has no
 newer row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have
-this claim, too. `alone`: no older record waits that may be of another row with the same key. So is an update
-where each possible key has all columns of the lake's key.
+this claim, too. `alone`: as `first`, and no older record waits that may be of another row with the same key.
+So is an update where each possible key has all columns of the lake's key. `alike` waits for such ones, too.
 
 A newer row of the key supersedes a change only if it is the same in all columns of keys, and no older row is
-left that the change may have been of. Otherwise the newer row may be another one of the source.
+left that the change may have been of. Otherwise the newer row may be another one of the source. For `first`
+and `alone` that holds of a row from after the first record with another key.
 """
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from schemaman.debezium.records import Record
-from tests.streaming.test_autopilot import lake, told
-from tests.streaming.test_uncertain_keys import read_rows
+from tests.streaming.test_autopilot import lake, late, told
+from tests.streaming.test_uncertain_keys import read_rows, take
 from tests.support.memory_sink import MemorySink
 
 __all__ = ["lake"]
@@ -39,7 +41,43 @@ def test_no_successor_begins_with_an_earlier_key_whose_records_come_late(lake: M
     lake.take([told(4, {"id": 4, "n": 4, "v": 4}, "u", N), told(5, {"id": 5, "n": 5, "v": 5}, "c", N)])
     lake.take([told(6, {"id": 1, "n": 4, "v": 6}, "c", BOTH), told(7, {"id": 6, "n": 6, "v": 7}, "c", BOTH)])
     lake.take([])
-    found = {row["v"] for rows in read_rows(lake) for row in rows}
     assert len(lake.lake()) == 1
-    assert found >= {2, 3, 4, 5, 6, 7}
+    assert list_values(lake) >= {2, 3, 4, 5, 6, 7}
     assert {place[1:] for place in lake.withheld()} == {(1, 0), (1, 1)}
+
+
+def test_a_late_row_of_the_earlier_key_is_not_lost_behind_another_row_with_its_key(lake: MemorySink) -> None:
+    """The rows (3, 4) and (3, 3) share the key (id), which is (n) when the second one is new."""
+    lake.take([told(0, {"id": 1, "n": 1, "v": 0})])
+    lake.take([beside(told(3, {"id": 3, "n": 3, "v": 3}, "c", N))])
+    lake.take([beside(told(5, {"id": 2, "n": 2, "v": 5}, "c", BOTH))])
+    lake.take([told(2, {"id": 3, "n": 4, "v": 2})])
+    lake.take([])
+    assert list_values(lake) >= {0, 3, 5}
+    assert (0, 2) in {place[1:] for place in lake.withheld()}
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_an_update_waits_behind_an_older_one_that_may_have_changed_its_row(
+    lake: MemorySink, size: int
+) -> None:
+    """The row (2, 2) becomes (2, 4), and the row (1, 2) then becomes (2, 2) under the key (n)."""
+    records = [told(0, {"id": 1, "n": 2, "v": 0}), late(1, {"id": 2, "n": 2, "v": 1}, N)]
+    records += [late(3, {"id": 2, "n": 4, "v": 3}, BOTH, "u"), late(4, {"id": 2, "n": 2, "v": 4}, BOTH, "u")]
+    take(lake, records, size)
+    assert 0 in list_values(lake)
+    assert {place[2] for place in lake.withheld()} >= {3, 4}
+
+
+def test_an_update_waits_if_it_may_be_of_a_row_of_its_batch_that_is_deleted_later(lake: MemorySink) -> None:
+    """The row (2, 2) becomes (4, 2) under the key (n), (2, 2) again, and is deleted."""
+    records = [told(0, {"id": 3, "n": 3, "v": 0}), late(1, {"id": 1, "n": 1, "v": 1}, N)]
+    records += [late(3, {"id": 2, "n": 2, "v": 3}, BOTH)]
+    records += [late(4, {"id": 4, "n": 2, "v": 4}, BOTH, "u"), late(6, {"id": 2, "n": 2, "v": 6}, BOTH, "u")]
+    take(lake, [*records, late(7, {"id": 2, "n": 2, "v": 6}, BOTH, "d")], 9)
+    assert 4 not in list_values(lake)
+    assert 4 in {place[2] for place in lake.withheld()}
+
+
+def list_values(lake: MemorySink) -> set[int]:
+    return {row["v"] for rows in read_rows(lake) for row in rows}

@@ -329,7 +329,9 @@ class MemoryTable:
         there = [({name: r.get(at) for name, at in parts.items()}, r[ORDER] or "") for r in live]
         if fresh and old and not self._is_dead(old) and is_same_position(old[ORDER] or "", fresh):
             return False
-        if old is not None and (old[ORDER] or "") >= (fresh or alike or last):
+        at = "" if old is None else old[ORDER] or ""
+        supersedes = fresh or alike or last != staged[ORDER] or is_same or at < to.other_key_from
+        if old is not None and at >= (fresh or alike or last) and supersedes:
             deletes = not self._is_dead(old) and old[ORDER] < staged[ORDER]
             is_gone = fresh and staged[DELETED] and not deletes
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or is_gone:
@@ -349,7 +351,8 @@ class MemoryTable:
             return False
         others = [
             row for row in batch
-            if not row[DELETED] and any(row[name] != staged[name] for name in to.key)
+            if not (row[DELETED] and row[ORDER] < alike)
+            and any(row[name] != staged[name] for name in to.key)
             and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
         return (

@@ -295,7 +295,7 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
-            is_behind = change is not None and change.claim == "alone" and behind is not None
+            is_behind = change is not None and change.claim in ("alone", "alike") and behind is not None
             if change is not None and (is_behind or (good and not self._is_confirmed(change, good))):
                 reason, change = OTHER_ROW, None
             if needs_text and change is not None:
@@ -332,7 +332,7 @@ class ChangeFolder:
         before = good[-1]
         if change.claim == "alike" and before.op != "d":
             return all(_has_same_part(before, change, name) for name in self.to.key_parts)
-        is_claimed = good[0].claim == "alike" and change.claim in ("fresh", "first")
+        is_claimed = good[0].claim == "alike" and _needs_rows(change)
         if is_claimed and not all(_has_same_part(good[0], change, name) for name in self.to.key_parts):
             return False
         is_absent = change.claim == "fresh" and (
@@ -350,7 +350,7 @@ class ChangeFolder:
             return
         records = [_make_key(record) for record in row.records]
         first = next((change for change in changes if change.claim == "first"), None)
-        claimed = next((c for c in reversed(changes) if c.claim in ("fresh", "alike", "first")), None)
+        claimed = next((change for change in reversed(changes) if _needs_rows(change)), None)
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
@@ -414,6 +414,11 @@ def describe_outcome(read: RowOutcome) -> dict[str, object]:
 def _escape_text(text: str) -> str:
     """Escape lone surrogates of a text, which JSON may contain and a column cannot store."""
     return text.encode(errors="backslashreplace").decode()
+
+
+def _needs_rows(change: LakeChange) -> bool:
+    """Whether the rows of the lake must confirm what a change claims."""
+    return bool(change.claim) and (change.claim, change.op) != ("alone", "d")
 
 
 def _has_same_part(before: LakeChange, change: LakeChange, name: str) -> bool:

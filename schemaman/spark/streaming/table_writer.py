@@ -280,7 +280,8 @@ class TableWriter:
             return {}
         key, keys, name = self._row_map.key, self._row_map.possible_keys, self._follower.name
         with create_view(rows.where(F.col(helpers.last).isNotNull()), _SOURCE, self._spark) as source:
-            query = format_other_row_query(name, source, key, parts, keys, helpers, truncated)
+            at = self._row_map.other_key_from
+            query = format_other_row_query(name, source, key, parts, keys, helpers, truncated, at)
             found = run_statement(self._spark, query).select(helpers.places).collect()
         if not known:
             found += rows.where(F.col(helpers.alone)).select(helpers.places).collect()
