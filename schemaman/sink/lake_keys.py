@@ -41,7 +41,7 @@ def find_rekeyed(keys: Mapping[int, frozenset[str]]) -> frozenset[int]:
 def find_other_key(history: TableHistory, keys: Mapping[int, frozenset[str]], key: Collection[str]) -> str:
     """From where on records show another key than that of the lake table, as text of a position."""
     own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    same = [keys.get(v.number) == set(key) for v in own]
+    same = [keys.get(v.number, frozenset()) == frozenset(key) for v in own]
     later = (v for n, v in enumerate(own) if not same[n] and any(same[:n]))
     return next((format_position(v.at.position) for v in later), NEVER_PROVEN.position)
 
