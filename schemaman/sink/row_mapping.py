@@ -699,7 +699,7 @@ def _read_uncertain_key(
         parts = (read_sent_key(before, (name,)) or {} for name in to.key_parts)
         return {name: value for part in (sent, *parts) for name, value in part.items()}
     claim = _find_claim(change, image, to)
-    if claim in ("fresh", "alone") or (claim == "alike" and _is_key_open(change, to)):
+    if claim in ("fresh", "alone", "same") or (claim == "alike" and _is_key_open(change, to)):
         # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
         return {name: image[name] for name in to.key}
     return None
@@ -731,7 +731,7 @@ def _read_passed_key(change: RowChange, image: Mapping[str, object], to: RowMap)
 def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> Claim:
     """What the lake must confirm of a row whose key at the source is uncertain, or came and went."""
     if _read_passed_key(change, image, to) is not None:
-        return "fresh" if change.op == "c" else "alike"
+        return "fresh" if change.op == "c" else "same" if _may_lack_keys(change, to) else "alike"
     if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
         return ""
     then, is_open = _list_then(change, to), _is_key_open(change, to)
@@ -746,7 +746,9 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         # PostgreSQL sends each column of the key that the row had.
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
-    is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
+    if _may_lack_keys(change, to):
+        return "same"
+    is_part = all(set(to.key) < key for key in others)
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:

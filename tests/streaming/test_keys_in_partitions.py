@@ -25,7 +25,7 @@ def test_each_change_of_an_earlier_key_is_compared_with_the_newer_rows(lake: Mem
     """The row (3, 4) becomes (3, 3), and under the key (n) it becomes (2, 3)."""
     created = told(0, {"id": 3, "n": 4, "v": 0})
     changed = told(1, {"id": 3, "n": 3, "v": 1}, "u")
-    others = [told(2, {"id": 2, "n": 3, "v": 2}, "u", N), told(3, {"id": 1, "n": 1, "v": 3}, "c", N)]
+    others = [told(2, {"id": 1, "n": 1, "v": 2}, "c", N), told(3, {"id": 2, "n": 3, "v": 3}, "u", N)]
     last = [told(4, {"id": 3, "n": 4, "v": 4}, "c", BOTH), told(5, {"id": 3, "n": 4, "v": 5}, "u", BOTH)]
     lake.take([created, *map(beside, others)])
     lake.take([changed, *map(beside, last)])
@@ -81,3 +81,18 @@ def test_an_update_waits_if_it_may_be_of_a_row_of_its_batch_that_is_deleted_late
 
 def list_values(lake: MemorySink) -> set[int]:
     return {row["v"] for rows in read_rows(lake) for row in rows}
+
+
+def test_an_update_waits_for_its_row_while_the_other_partition_may_have_records_of_a_third_key(
+    lake: MemorySink,
+) -> None:
+    """The row (2, 4) becomes (1, 4) under the key (n), whose records come last."""
+    lake.take([told(1, {"id": 3, "n": 2, "v": 1}), beside(told(0, {"id": 2, "n": 4, "v": 0}))])
+    lake.take(
+        [told(3, {"id": 1, "n": 4, "v": 3}, "u", BOTH, 10_001), told(5, {"id": 1, "n": 4, "v": 5}, "u", BOTH)]
+    )
+    lake.take([beside(told(2, {"id": 1, "n": 1, "v": 2}, "c", N, 10_001))])
+    lake.take([told(7, {"id": 3, "n": 3, "v": 7}, "c", BOTH)])
+    lake.take([])
+    assert list_values(lake) >= {0, 1, 7}
+    assert (0, 3) in {place[1:] for place in lake.withheld()}

@@ -336,8 +336,11 @@ class MemoryTable:
             is_gone = fresh and staged[DELETED] and not deletes
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or is_gone:
                 return False
-            is_left = bool(alike) and any(
-                order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
+            is_left = bool(alike) and (
+                staged[helpers.same]
+                or any(
+                    order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
+                )
             )
             return not is_same or is_left
         if fresh and old is not None and not self._is_dead(old):
@@ -356,7 +359,7 @@ class MemoryTable:
             and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
         return (
-            staged[DELETED]
+            bool(staged[DELETED] or staged[helpers.same])
             or not to.possible_keys
             or any(
                 _do_conflict(own, row, to, lacks_columns=True)

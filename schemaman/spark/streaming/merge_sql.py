@@ -181,7 +181,8 @@ def format_other_row_query(
     before = f"NOT ({is_itself}) AND NOT ({is_gone_before}) AND {came_before}"
     is_staged = format_conflict(staged, before, lacks_columns=True)
     in_table = format_conflict(table, there, lacks_columns=True)
-    conflicts = f"({in_table} OR {is_staged})" if keys else "true"
+    is_strict = f"coalesce(s.{quote(helpers.same)}, false)"
+    conflicts = f"({is_strict} OR {in_table} OR {is_staged})" if keys else "true"
     claimed = f"coalesce({fresh}, {alike}, {last})"
     supersedes = f"coalesce({fresh}, {alike}) IS NOT NULL OR {last} <> s.{quote(ORDER)} OR ({same})"
     supersedes += f" OR t.{quote(ORDER)} < {literal(other_key_from)}"
@@ -191,7 +192,9 @@ def format_other_row_query(
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)} AND NOT coalesce({deletes}, false))"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older, lacks_columns=True) if keys else "false"
-    is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
+    is_over = (
+        f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_strict} OR {is_left}))"
+    )
     newer = format_conflict(table, f"r.{quote(ORDER)} > {last}") if keys else "false"
     is_written = f"{alive} AND {_format_same_position(f't.{quote(ORDER)}', fresh)}"
     return (
