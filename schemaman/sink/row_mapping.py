@@ -650,6 +650,8 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     is_unknown = change.before is not None or not _find_claim(change, image, to)
     if change.op in ("u", "d") and _is_key_uncertain(change, to) and is_unknown:
         return UnfitColumn(to.key[0], _EARLIER_KEY)
+    if change.op == "u" and to.keys and to.has_replica_identity and _has_other_key_before(change):
+        return UnfitColumn(to.key[0], _EARLIER_KEY)
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
         return own
@@ -795,6 +797,15 @@ def _map_before(change: RowChange, to: RowMap) -> dict[str, object]:
     """The row before a change in columns of the lake; none of it if a value does not fit."""
     found = _map_values(change.before or {}, change, to)
     return {} if isinstance(found, UnfitColumn) else found
+
+
+def _has_other_key_before(change: RowChange) -> bool:
+    """Whether the row before an update has another key than its record shows.
+
+    Debezium sends a change of the key as a delete and a new row. So the key was another one then.
+    """
+    after, sent = change.after or {}, read_sent_key(change.before or {}, change.schema.key) or {}
+    return any(name in after and after[name] != value for name, value in sent.items())
 
 
 def _is_key_open(change: RowChange, to: RowMap) -> bool:
