@@ -18,12 +18,14 @@ class NextKey:
     """The next key by names of the newest version, and the versions of rows that come under later keys.
 
     `is_held`: rows with the present key have to be written before. `version` is the first one with the key.
+    `is_earlier`: a later version has the present key. So the next one is for late rows alone.
     """
 
     version: SchemaVersion
     key: tuple[str, ...]
     later: frozenset[int]
     is_held: bool
+    is_earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,12 @@ class KeySequence:
             if v.number in self.versions
             and (is_held or not is_same_key(keys[v.number], keys[following[0].number]))
         )
-        return NextKey(following[0], tuple(present[id] for id in ids), later, is_held)
+        is_earlier = any(
+            is_same_key(keys[v.number], lake_key)
+            for v in self.history.versions
+            if v.number > following[0].number and v.incarnation == newest.incarnation
+        )
+        return NextKey(following[0], tuple(present[id] for id in ids), later, is_held, is_earlier)
 
     def _list_versions(self) -> Iterator[SchemaVersion]:
         incarnation = self.history.latest.incarnation

@@ -38,6 +38,14 @@ def find_rekeyed(keys: Mapping[int, frozenset[str]]) -> frozenset[int]:
     return frozenset(found)
 
 
+def find_other_key(history: TableHistory, keys: Mapping[int, frozenset[str]], key: Collection[str]) -> str:
+    """From where on records show another key than that of the lake table, as text of a position."""
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    same = [keys.get(v.number, frozenset()) == frozenset(key) for v in own]
+    later = (v for n, v in enumerate(own) if not same[n] and any(same[:n]))
+    return next((format_position(v.at.position) for v in later), NEVER_PROVEN.position)
+
+
 def find_partition_ends(history: TableHistory) -> dict[tuple[str, int], str]:
     """The last known position of each partition with rows of a table, as text of `row_order`."""
     found: dict[tuple[str, int], str] = {}

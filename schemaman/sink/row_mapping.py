@@ -38,6 +38,7 @@ from schemaman.model.shell import build_command
 from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.lake_keys import (
+    find_other_key,
     find_partition_ends,
     find_passed,
     find_rekeyed,
@@ -142,7 +143,8 @@ class RowMap:
     `repeats_null_keys`: several rows of the source may have NULL in their key. `keys` are the columns of the
     key of each version, by its number, where keys may be read late; `rekeyed` are those before another key.
     `partition_ends` are the last known positions of the partitions with rows of the table: another one may
-    have records that are not read yet.
+    have records that are not read yet. `other_key_from` is the first position of records with another key
+    than the table's, once the source had that: newer rows may be others with the same key.
     """
 
     columns: tuple[Column, ...]
@@ -177,6 +179,7 @@ class RowMap:
     keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
     rekeyed: frozenset[int] = frozenset()
     partition_ends: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    other_key_from: str = NEVER_PROVEN.position
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -319,6 +322,7 @@ def map_columns(
         keys=keys,
         rekeyed=find_rekeyed(keys),
         partition_ends=find_partition_ends(recorded) if has_keys else {},
+        other_key_from=find_other_key(recorded, keys, key),
     )
 
 
@@ -652,6 +656,8 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     is_unknown = change.before is not None or not _find_claim(change, image, to)
     if change.op in ("u", "d") and _is_key_uncertain(change, to) and is_unknown:
         return UnfitColumn(to.key[0], _EARLIER_KEY)
+    if change.op == "u" and to.keys and to.has_replica_identity and _has_other_key_before(change):
+        return UnfitColumn(to.key[0], _EARLIER_KEY)
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
         return own
@@ -703,7 +709,7 @@ def _read_uncertain_key(
         parts = (read_sent_key(before, (name,)) or {} for name in to.key_parts)
         return {name: value for part in (sent, *parts) for name, value in part.items()}
     claim = _find_claim(change, image, to)
-    if claim in ("fresh", "alone") or (claim == "alike" and _is_key_open(change, to)):
+    if claim in ("fresh", "alone", "same") or (claim == "alike" and _is_key_open(change, to)):
         # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
         return {name: image[name] for name in to.key}
     return None
@@ -735,7 +741,7 @@ def _read_passed_key(change: RowChange, image: Mapping[str, object], to: RowMap)
 def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> Claim:
     """What the lake must confirm of a row whose key at the source is uncertain, or came and went."""
     if _read_passed_key(change, image, to) is not None:
-        return "fresh" if change.op == "c" else "alike"
+        return "fresh" if change.op == "c" else "same" if _may_lack_keys(change, to) else "alike"
     if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
         return ""
     then, is_open = _list_then(change, to), _is_key_open(change, to)
@@ -750,9 +756,9 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         # PostgreSQL sends each column of the key that the row had.
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
-    is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
-    if change.before is not None and frozenset() in others:
-        return "sole"
+    if _may_lack_keys(change, to):
+        return "same"
+    is_part = all(set(to.key) < key for key in others)
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
     if set(to.key) < then and is_part:
@@ -799,6 +805,15 @@ def _map_before(change: RowChange, to: RowMap) -> dict[str, object]:
     """The row before a change in columns of the lake; none of it if a value does not fit."""
     found = _map_values(change.before or {}, change, to)
     return {} if isinstance(found, UnfitColumn) else found
+
+
+def _has_other_key_before(change: RowChange) -> bool:
+    """Whether the row before an update has another key than its record shows.
+
+    Debezium sends a change of the key as a delete and a new row. So the key was another one then.
+    """
+    after, sent = change.after or {}, read_sent_key(change.before or {}, change.schema.key) or {}
+    return any(name in after and after[name] != value for name, value in sent.items())
 
 
 def _is_key_open(change: RowChange, to: RowMap) -> bool:

@@ -40,7 +40,8 @@ FIELDS = {column.name: number for number, column in enumerate(COLUMNS)}
 HELPERS = make_staged_helpers(TO)
 NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
-           HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike, HELPERS.first]  # fmt: skip
+           HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike, HELPERS.first,
+           HELPERS.last, HELPERS.same]  # fmt: skip
 PARTS = {name: f"{HELPERS.parts}.{name}" for name in sorted(TO.key_parts)}
 """The nested fields of the helper column, each as a column of its own: SQLite has no structs."""
 Row = Mapping[str, Any]
@@ -130,10 +131,14 @@ def parts(draw) -> dict[str, Any]:
 
 @st.composite
 def uncertain_rows(draw) -> dict[str, Any]:
-    claim = draw(st.sampled_from((HELPERS.fresh, HELPERS.alike, HELPERS.first)))
+    claim = draw(st.sampled_from((HELPERS.fresh, HELPERS.alike, HELPERS.first, HELPERS.last)))
     row = draw(parts())
     own = {name: draw(st.sampled_from((row[name], 1, 2, None))) for name in PARTS}
-    return {**row, claim: order(draw(st.integers(1, int(row[ORDER][:5])))), HELPERS.parts: own}
+    first, last = sorted(draw(st.integers(1, int(row[ORDER][:5]))) for _ in range(2))
+    is_same = draw(st.booleans())
+    return {
+        **row, claim: order(first), HELPERS.last: order(last), HELPERS.same: is_same, HELPERS.parts: own,
+    }  # fmt: skip
 
 
 @settings(max_examples=5000 if PROOF else 400)
@@ -143,6 +148,7 @@ def uncertain_rows(draw) -> dict[str, Any]:
     key=st.sampled_from((("id",), ("a", "id"))),
     is_known=st.booleans(),
     floor=st.none() | st.integers(1, 9).map(order),
+    other_key_from=st.integers(1, 9).map("{:05d}".format),
 )
 def test_the_statement_finds_the_rows_that_may_be_others(
     database: sqlite3.Connection,
@@ -151,9 +157,10 @@ def test_the_statement_finds_the_rows_that_may_be_others(
     key: tuple[str, ...],
     is_known: bool,
     floor: str | None,
+    other_key_from: str,
 ) -> None:
     keys = (("a",), key) if is_known else ()
-    to = replace(TO, key=key, possible_keys=keys)
+    to = replace(TO, key=key, possible_keys=keys, other_key_from=other_key_from)
     table = MemoryTable("t")
     table.fields, table.truncated, table.key_fields = FIELDS, floor or "", {FIELDS[name] for name in key}
     table.rows = {
@@ -167,7 +174,8 @@ def test_the_statement_finds_the_rows_that_may_be_others(
         _insert(database, "t", [row.get(name) for name in NAMES])
     for row in staged:
         _insert_staged(database, row)
-    found = _asked(database, format_other_row_query("t", "s", key, ("a", "id"), keys, HELPERS, floor))
+    query = format_other_row_query("t", "s", key, ("a", "id"), keys, HELPERS, floor, other_key_from)
+    found = _asked(database, query)
     expected = {row["b"] for row in staged if table.is_other(row, staged, to)}
     assert {row[NAMES.index("b")] for row in found} == expected
 

@@ -317,8 +317,8 @@ class MemoryTable:
     def is_other(self, staged: Mapping[str, Any], batch: Iterable[Mapping[str, Any]], to: RowMap) -> bool:
         """Whether the key of a row of a batch is uncertain, and the table does not confirm it."""
         helpers = make_staged_helpers(to)
-        fresh, alike, first = staged[helpers.fresh], staged[helpers.alike], staged[helpers.first]
-        if not (fresh or alike or first) or not to.key:
+        fresh, alike, last = staged[helpers.fresh], staged[helpers.alike], staged[helpers.last]
+        if not last or not to.key:
             return False
         self._change_key(to.key)
         old = self.rows.get(tuple(spell_key_value(staged[name]) for name in to.key))
@@ -329,31 +329,37 @@ class MemoryTable:
         there = [({name: r.get(at) for name, at in parts.items()}, r[ORDER] or "") for r in live]
         if fresh and old and not self._is_dead(old) and is_same_position(old[ORDER] or "", fresh):
             return False
-        if old is not None and (old[ORDER] or "") >= (fresh or alike or first):
+        at = "" if old is None else old[ORDER] or ""
+        supersedes = fresh or alike or last != staged[ORDER] or is_same or at < to.other_key_from
+        if old is not None and at >= (fresh or alike or last) and supersedes:
             deletes = not self._is_dead(old) and old[ORDER] < staged[ORDER]
             is_gone = fresh and staged[DELETED] and not deletes
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or is_gone:
                 return False
-            is_left = bool(alike) and any(
-                order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
+            is_left = bool(alike) and (
+                staged[helpers.same]
+                or any(
+                    order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
+                )
             )
             return not is_same or is_left
         if fresh and old is not None and not self._is_dead(old):
             return True
         if alike and is_same and old is not None and not self._is_dead(old):
             return False
-        newer = [r for r in self.rows.values() if (r[ORDER] or "") > (fresh or alike or first)]
+        newer = [r for r in self.rows.values() if (r[ORDER] or "") > last]
         if any(_do_conflict(own, {name: r.get(at) for name, at in parts.items()}, to) for r in newer):
             return True
         if not alike:
             return False
         others = [
             row for row in batch
-            if not row[DELETED] and any(row[name] != staged[name] for name in to.key)
+            if not (row[DELETED] and row[ORDER] < alike)
+            and any(row[name] != staged[name] for name in to.key)
             and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
         return (
-            staged[DELETED]
+            bool(staged[DELETED] or staged[helpers.same])
             or not to.possible_keys
             or any(
                 _do_conflict(own, row, to, lacks_columns=True)

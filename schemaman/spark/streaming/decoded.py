@@ -76,7 +76,7 @@ def _needs_probe(helpers: HelperColumns) -> Column:
     """Whether the table has to be probed before a staged row can be written."""
     flags = (F.coalesce(F.col(name), F.lit(False)) for name in (helpers.needs_row, helpers.alone))
     needs = reduce(or_, flags)
-    ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike, helpers.first)
+    ordered = (helpers.unsent, helpers.since, helpers.last)
     return reduce(or_, (F.col(name).isNotNull() for name in ordered), needs)
 
 
@@ -264,7 +264,7 @@ class LocalBatch:
         counts = Counter(reason for reason, _ in faults)
         done = counts[ENDED_INCARNATION], counts[TRUNCATED_ROW]
         unwritable = _collect_unwritable(faults)
-        ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike, helpers.first)
+        ordered = (helpers.unsent, helpers.since, helpers.last)
         is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
         is_flagged = compute.or_kleene(good[helpers.needs_row], good[helpers.alone])
         needing = _count_true(compute.or_kleene(is_flagged, is_ordered))

@@ -19,6 +19,7 @@ from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
 from schemaman.model.types import Array, Map, Struct, Type
 from schemaman.sink.row_order import NO_POSITION_TEXT
+from schemaman.sink.uncertain_keys import NEVER_PROVEN
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_helper_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -140,6 +141,7 @@ def format_other_row_query(
     keys: Sequence[Sequence[str]],
     helpers: HelperColumns,
     truncated: str | None = None,
+    other_key_from: str = NEVER_PROVEN.position,
 ) -> str:
     """Select the staged rows whose key is uncertain, and which the table does not confirm (`uncertain_keys`).
 
@@ -148,11 +150,12 @@ def format_other_row_query(
     position of a TRUNCATE in the batch. A row of the table that is not older stays. It shows that the change
     is superseded if it is the same in all columns of keys, and no older row is left that the change may have
     been of. Otherwise it may be another row of the source. A row may be any one by a column of a key that it
-    lacks: all rows got the column at once, which no record shows. A new row is in the table already where
-    that has a live row of its key from the position of its change.
+    lacks: all rows got the column at once, which no record shows. A newer row from before `other_key_from` is
+    the same one: then the source had no other key than that of the table. A new row is in the table
+    already where that has a live row of its key from the position of its change.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
-    fresh, alike, first = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.first))
+    fresh, alike, last = (f"s.{quote(name)}" for name in (helpers.fresh, helpers.alike, helpers.last))
     alive = f"t.{quote(helpers.needs_row)} AND NOT {_format_deleted(truncated)}"
     own = f"s.{quote(helpers.parts)}"
     same = _format_same("t", own, parts)
@@ -174,19 +177,25 @@ def format_other_row_query(
     came_first += f" OR ({is_plain} AND r.{quote(ORDER)} < {alike})"
     came_before = f"(r.{quote(helpers.alike)} IS NOT NULL OR {came_first})"
     is_itself = _format_same("r", "s", key)
-    before = f"NOT ({is_itself}) AND NOT r.{quote(DELETED)} AND {came_before}"
+    is_gone_before = f"r.{quote(DELETED)} AND r.{quote(ORDER)} < {alike}"
+    before = f"NOT ({is_itself}) AND NOT ({is_gone_before}) AND {came_before}"
     is_staged = format_conflict(staged, before, lacks_columns=True)
     in_table = format_conflict(table, there, lacks_columns=True)
-    conflicts = f"({in_table} OR {is_staged})" if keys else "true"
-    claimed = f"coalesce({fresh}, {alike}, {first})"
-    is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
+    is_strict = f"coalesce(s.{quote(helpers.same)}, false)"
+    conflicts = f"({is_strict} OR {in_table} OR {is_staged})" if keys else "true"
+    claimed = f"coalesce({fresh}, {alike}, {last})"
+    supersedes = f"coalesce({fresh}, {alike}) IS NOT NULL OR {last} <> s.{quote(ORDER)} OR ({same})"
+    supersedes += f" OR t.{quote(ORDER)} < {literal(other_key_from)}"
+    is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed} AND ({supersedes}), false)"
     # The delete is of the row that the change made: it must not delete another one that is live meanwhile.
     deletes = f"({alive} AND t.{quote(ORDER)} < s.{quote(ORDER)})"
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)} AND NOT coalesce({deletes}, false))"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older, lacks_columns=True) if keys else "false"
-    is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
-    newer = format_conflict(table, f"r.{quote(ORDER)} > {claimed}") if keys else "false"
+    is_over = (
+        f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_strict} OR {is_left}))"
+    )
+    newer = format_conflict(table, f"r.{quote(ORDER)} > {last}") if keys else "false"
     is_written = f"{alive} AND {_format_same_position(f't.{quote(ORDER)}', fresh)}"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} WHERE NOT coalesce({is_written}, false) AND ("

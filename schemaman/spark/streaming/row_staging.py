@@ -97,7 +97,6 @@ CHANGE_ARROW = arrow.schema([
     ("reason", arrow.string()), ("unread", arrow.int64()),
 ])  # fmt: skip
 _ROWS_AT_ONCE = 2_000
-_ALIKE, _ALONE = ("alike", "sole"), ("alone", "sole")
 VALUE_LOST = (
     "a value was not sent because it did not change, and its row was created again before: the value "
     "is not known"
@@ -119,6 +118,8 @@ DELETE_WAITS = (
     "newer than the delete, could not be decoded: the delete waits until that record is decoded, or "
     "deleted from the quarantine (lake_table = '')"
 )
+_ALIKE = ("alike", "same")
+"""Claims of a row that the lake has already."""
 OTHER_ROW = (
     "its key is uncertain: the connector reads keys late, and the row of the lake with the key of this "
     "record may be another one; it waits for `schemaman decide confirm TABLE key`, or for a snapshot of the "
@@ -297,8 +298,8 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
-            is_behind = change is not None and change.claim in _ALONE and doubt is not None
-            if change is not None and (is_behind or (good and not self._is_confirmed(change, good[-1]))):
+            is_behind = change is not None and change.claim in ("alone", *_ALIKE) and doubt is not None
+            if change is not None and (is_behind or (good and not self._is_confirmed(change, good))):
                 reason, change = OTHER_ROW, None
             if needs_text and change is not None:
                 reason, change = WAITS_FOR_TEXT, None
@@ -329,10 +330,17 @@ class ChangeFolder:
         """Whether a record that has values of dropped columns is read again with this batch."""
         return self.to.adds_texts and bool(self.to.dropped) and str(reason).endswith(BESIDE)
 
-    def _is_confirmed(self, change: LakeChange, before: LakeChange) -> bool:
-        """Whether the change before confirms what one with an uncertain key claims of its row."""
+    def _is_confirmed(self, change: LakeChange, good: Sequence[LakeChange]) -> bool:
+        """Whether the changes before confirm what one with an uncertain key claims of its row.
+
+        Where the first one claims the row of the table, the later ones claim the same columns of keys.
+        """
+        before = good[-1]
         if change.claim in _ALIKE and before.op != "d":
             return all(_has_same_part(before, change, name) for name in self.to.key_parts)
+        is_claimed = good[0].claim in _ALIKE and _needs_rows(change)
+        if is_claimed and not all(_has_same_part(good[0], change, name) for name in self.to.key_parts):
+            return False
         is_absent = change.claim == "fresh" and (
             before.op == "d" or is_same_position(before.order, change.order)
         )
@@ -348,7 +356,7 @@ class ChangeFolder:
             return
         records = [_make_key(record) for record in row.records]
         first = next((change for change in changes if change.claim == "first"), None)
-        claimed = changes[0] if changes[0].claim in ("fresh", *_ALIKE) else first
+        claimed = next((change for change in reversed(changes) if _needs_rows(change)), None)
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
@@ -363,7 +371,9 @@ class ChangeFolder:
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
             helpers.alike: changes[0].order if changes[0].claim in _ALIKE else None,
             helpers.first: None if first is None else first.order,
-            helpers.alone: any(change.claim in _ALONE for change in changes),
+            helpers.last: None if claimed is None else claimed.order,
+            helpers.same: changes[0].claim == "same",
+            helpers.alone: any(change.claim == "alone" for change in changes),
             # Later changes of the row, which are certain, may have other values.
             helpers.parts: claimed and {name: claimed.values.get(name) for name in self.to.key_parts},
             helpers.places: records,
@@ -411,6 +421,11 @@ def describe_outcome(read: RowOutcome) -> dict[str, object]:
 def _escape_text(text: str) -> str:
     """Escape lone surrogates of a text, which JSON may contain and a column cannot store."""
     return text.encode(errors="backslashreplace").decode()
+
+
+def _needs_rows(change: LakeChange) -> bool:
+    """Whether the rows of the lake must confirm what a change claims."""
+    return bool(change.claim) and (change.claim, change.op) != ("alone", "d")
 
 
 def _has_same_part(before: LakeChange, change: LakeChange, name: str) -> bool:

@@ -45,6 +45,8 @@ def make_staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.fresh)} string",
         f"{quote_name(helpers.alike)} string",
         f"{quote_name(helpers.first)} string",
+        f"{quote_name(helpers.last)} string",
+        f"{quote_name(helpers.same)} boolean",
         f"{quote_name(helpers.alone)} boolean",
         *(f"{quote_name(helpers.parts)} {_format_staged_type(type)}" for type in _make_parts_type(to)),
         f"{quote_name(helpers.reason)} string",
@@ -95,6 +97,8 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.fresh, arrow.string()),
             (helpers.alike, arrow.string()),
             (helpers.first, arrow.string()),
+            (helpers.last, arrow.string()),
+            (helpers.same, arrow.bool_()),
             (helpers.alone, arrow.bool_()),
             *((helpers.parts, to_arrow_type(type)) for type in _make_parts_type(to)),
             (helpers.reason, arrow.string()),
@@ -111,7 +115,7 @@ def _make_parts_type(to: RowMap) -> tuple[Struct, ...]:
 
 _NAMES = (
     "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "first",
-    "alone", "parts", "reason", "places",
+    "last", "same", "alone", "parts", "reason", "places",
 )  # fmt: skip
 
 
@@ -126,10 +130,12 @@ class HelperColumns:
     from which on the table must not have the row as deleted.
     `unread`: the span between an undecodable record that may have a value and the record that lacks it
     (`unread.span`); a row of the table from within the span has the value.
-    `since`: the order of the oldest value of a dropped column. `fresh`: the table must have
-    no live row from before this order. `alike`: it must have one, with the same values in the columns of
-    keys, or none that conflicts (`uncertain_keys`). `first`: it must have none that conflicts and is newer
-    than this order. `alone`: no older record may wait that has the same key.
+    `since`: the order of the oldest value of a dropped column. `fresh`: the table must have no live row from
+    before this order. `alike`: it must have one, with the same values in the columns of keys, or none that
+    conflicts (`uncertain_keys`); if `same`, only the former. `first`: the order of the first change with the
+    claim of this name. `last`: that of the last change with one of these claims, whose columns of keys are
+    `parts`: the table must have no row that conflicts and is newer. `alone`: no older record may wait that
+    has the same key.
     `reason`: why the row cannot be written.
     `places`: the records of the row.
     """
@@ -145,6 +151,8 @@ class HelperColumns:
     fresh: str
     alike: str
     first: str
+    last: str
+    same: str
     alone: str
     parts: str
     reason: str

@@ -22,7 +22,7 @@ from schemaman.migration.plan import Refusal
 from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt, find_first_address
 from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
-from schemaman.sink.key_sequence import NextKey
+from schemaman.sink.key_sequence import KeySequence, NextKey
 from schemaman.sink.moved_tables import has_moved, is_renamed
 from schemaman.sink.preflight import refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
@@ -161,10 +161,23 @@ def _name_whole(key: tuple[str, ...], state: MigrationState) -> tuple[str, ...]:
 
 
 def _rekey(state: MigrationState, ready: Ready) -> Ready | Blocked | UnprovenKey:
-    """The table with the key of the rows that come next, once no row of the batch has its present one."""
-    table, history = state.context, state.history
+    """The table with the key of the rows that come next, once no row of the batch has its present one.
+
+    Late rows of an earlier key wait if the rows of the table do not prove that one.
+    """
     # A column that has got another name on proof is the same one in each key.
-    keys = replace(state.keys, history=ready.join_renames(history))
+    keys = replace(state.keys, history=ready.join_renames(state.history))
+    while True:
+        keyed = _take_next_key(state, ready, keys)
+        if not isinstance(keyed, UnprovenKey) or not keyed.next.is_earlier:
+            return keyed
+        number = keyed.next.version.number
+        keys = replace(keys, versions=frozenset(v for v in keys.versions if v > number))
+
+
+def _take_next_key(state: MigrationState, ready: Ready, keys: KeySequence) -> Ready | Blocked | UnprovenKey:
+    """The table with the next of some keys."""
+    table, history = state.context, state.history
     following = keys.find_next(ready.lake.schema.key, ready.map_rows(history).names)
     unchanged = replace(ready, steps=(), notes=())
     if following is None or refuse_unconfirmed_key(history) is not None:

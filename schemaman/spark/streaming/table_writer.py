@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
 from typing import Any
 
 import pyarrow as arrow
@@ -281,9 +279,9 @@ class TableWriter:
         if not parts:
             return {}
         key, keys, name = self._row_map.key, self._row_map.possible_keys, self._follower.name
-        uncertain = (F.col(each).isNotNull() for each in (helpers.fresh, helpers.alike, helpers.first))
-        with create_view(rows.where(reduce(or_, uncertain)), _SOURCE, self._spark) as source:
-            query = format_other_row_query(name, source, key, parts, keys, helpers, truncated)
+        with create_view(rows.where(F.col(helpers.last).isNotNull()), _SOURCE, self._spark) as source:
+            at = self._row_map.other_key_from
+            query = format_other_row_query(name, source, key, parts, keys, helpers, truncated, at)
             found = run_statement(self._spark, query).select(helpers.places).collect()
         if not known:
             found += rows.where(F.col(helpers.alone)).select(helpers.places).collect()
