@@ -1,8 +1,8 @@
 """The rows of a lake held against the numbers that the rows of a source have for life.
 
 `bench.recorder` makes such recordings: a column of each table has the number, and no statement names it.
-Only tables count that are there at the end and kept their name, which no other one had: PostgreSQL's records
-do not show more.
+Only tables count that are there at the end. PostgreSQL's records do not show more, so that there a table
+counts only if it kept its name, which no other one had.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _is_of(order: str, event: Event) -> bool:
 
 
 def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:
-    """The rows of tables that are there and kept their name, which no other table had."""
+    """The rows of tables that are there, and kept a name of their own where no record states a rename."""
     names: dict[int, set[str]] = defaultdict(set)
     ids: dict[str, set[int]] = defaultdict(set)
     for structure in (each for state in truth.states for each in state.values()):
@@ -117,6 +117,7 @@ def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:
             table = truth.place(event).structure
         except Unplaced:
             continue
-        if table.id in truth.last and len(names[table.id]) == 1 and len(ids[table.name]) == 1:
+        is_simple = len(names[table.id]) == 1 and len(ids[table.name]) == 1
+        if table.id in truth.last and (is_simple or truth.renames_are_stated):
             found.append(number)
     return found
