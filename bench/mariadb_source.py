@@ -87,6 +87,10 @@ class MariaDbSource:
                         **{part: column[part] for part in ("name", "type", "generated")},
                         "not_null": not column["nullable"],
                         "auto_increment": column["extra"] == "auto_increment",
+                        "indexed": any(
+                            column["name"] in index
+                            for index in (table["primary_key"], *table["unique_indexes"].values())
+                        ),
                     }
                     for column in table["columns"]
                 ],

@@ -135,6 +135,7 @@ _LIKE = {
     "datetime": "datetime", "enum": "enum('eur','usd','chf')", "set": "set('x','y')", "year": "year",
 }  # fmt: skip
 """The type whose literals another one takes, by its word."""
+# A unique index of these has a hidden column, with which Debezium 3.5 fails.
 _NOT_INDEXED = ("text", "json", "blob", "mediumtext", "longtext", "longblob")
 
 
@@ -280,10 +281,10 @@ def _replace_column(chance: random.Random, table: Mapping[str, Any], _: object) 
     old = pick_column(chance, table)["name"]
     others = [c["name"] for c in table["columns"] if c["name"] != old]
     if others and chance.random() < 0.5:
+        # In one statement Debezium 3.5 fails, or keeps the structure from before it.
         other = quote(chance.choice(others))
-        clauses = (f"DROP COLUMN {quote(old)}", f"RENAME COLUMN {other} TO {quote(old)}")
-    else:
-        clauses = (f"DROP COLUMN {quote(old)}", f"ADD COLUMN {quote(old)} {_define(chance)}")
+        return _alter(table, f"DROP COLUMN {quote(old)}", f"RENAME COLUMN {other} TO {quote(old)}")
+    clauses = (f"DROP COLUMN {quote(old)}", f"ADD COLUMN {quote(old)} {_define(chance)}")
     return _alter(table, *((", ".join(clauses),) if chance.random() < 0.5 else clauses))
 
 
@@ -306,6 +307,8 @@ def _change_type(chance: random.Random, column: Mapping[str, Any]) -> str:
     chosen = chance.choice(wider) if kind == "wider" and wider else type
     if kind == "other":
         chosen = chance.choice([*_VALUES])
+    if column["indexed"] and chosen.startswith(_NOT_INDEXED):
+        chosen = type
     required = column["not_null"] != (chance.random() < 0.15)
     return f"{chosen.removesuffix(' NULL')} {'NOT NULL' if required else 'NULL'}"
 
@@ -314,8 +317,7 @@ def _exchange_columns(chance: random.Random, table: Mapping[str, Any], _: object
     if len(table["columns"]) < 2:
         return _add_column(chance, table, _)
     a, b = (quote(c["name"]) for c in chance.sample(list(table["columns"]), 2))
-    if chance.random() < 0.5:
-        return _alter(table, f"RENAME COLUMN {a} TO {b}, RENAME COLUMN {b} TO {a}")
+    # In one statement Debezium 3.5 loses a column, and its task fails at the next row.
     pairs = ((a, "between_them"), (b, a), ("between_them", b))
     return _alter(table, *(f"RENAME COLUMN {old} TO {new}" for old, new in pairs))
 
@@ -382,7 +384,8 @@ def _index(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[
         return chance.choice(
             ((f"DROP INDEX {name} ON {_place(table)}",), _alter(table, f"DROP INDEX {name}"))
         )
-    column = quote(chance.choice(table["columns"])["name"])
+    columns = [c for c in table["columns"] if not _short(c["type"]).startswith(_NOT_INDEXED)]
+    column = quote(chance.choice(columns or table["columns"])["name"])
     name = f"u_{chance.randint(1, 99)}"
     made = (f"CREATE UNIQUE INDEX {name} ON {_place(table)} ({column})",)
     return chance.choice((made, _alter(table, f"ADD UNIQUE KEY {name} ({column})")))

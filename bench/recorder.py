@@ -116,6 +116,7 @@ def _play(
     """Run transactions while the connector streams, lags or is away; give those with rows."""
     wanted: set[Hashable] = set()
     while len(source.steps) < steps:
+        stream.check()
         pace = chance.choices(("close", "lagging", "stopped"), (5, 3, 2))[0]
         with ExitStack() as stack:
             if pace == "stopped":
@@ -183,7 +184,8 @@ def main() -> None:
                 make(asked.folder, seed, asked.steps, source, worker, broker)
             except NotReady as error:
                 # Its records are of no use without an end.
-                print(f"random-{seed}: not recorded: {str(error)[:300]}", flush=True)
+                reason = str(error).split("Caused by: ")[-1]
+                print(f"random-{seed}: not recorded: {reason[:300]}", flush=True)
                 continue
             print(f"random-{seed}: {time.monotonic() - began:.0f} s", flush=True)
 

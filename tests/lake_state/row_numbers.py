@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, ORDER
-from tests.lake_state.lake_comparison import ComparedTable
+from tests.lake_state.lake_comparison import ComparedTable, name_event, name_order
 from tests.lake_state.recording import Event, Place, read
 from tests.lake_state.truth import Truth, Unplaced, truth_of
 
@@ -78,7 +78,7 @@ def find_row_faults(
             found.twice.append(f"{text} {sorted(counts)}")
         if number not in present and newest and event.place[0] not in deleting:
             found.stale.append(f"{text} {newest[0].table}")
-        if number in present and any(not _is_of(row.order, event) for row in newest):
+        if number in present and any(name_order(row.order) != name_event(event) for row in newest):
             found.old.append(f"{text} {newest[0].table}")
     return found
 
@@ -97,11 +97,6 @@ def _list_live(lake: Collection[ComparedTable]) -> tuple[dict[int, list[_Live]],
             else:
                 logged.add(row[ROW])
     return live, logged
-
-
-def _is_of(order: str, event: Event) -> bool:
-    """Whether a row of the lake has the values of an event."""
-    return order.endswith(f"/{event.place[1]:06d}.{event.place[2]:020d}")
 
 
 def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:

@@ -29,7 +29,10 @@ FORMS = (
 
 
 def make_column(name: str, type: str, *, required: bool = False) -> dict[str, Any]:
-    return {"name": name, "type": type, "not_null": required, "generated": False, "auto_increment": False}
+    return {"name": name, "type": type, "not_null": required, "indexed": required} | {
+        "generated": False,
+        "auto_increment": False,
+    }
 
 
 def make_table(name: str) -> dict[str, Any]:
