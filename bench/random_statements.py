@@ -14,7 +14,7 @@ from typing import Any
 from tests.lake_state.row_numbers import ROW
 
 SCHEMA = "shop"
-CREATE_ROW_NUMBERS = f"CREATE SEQUENCE {SCHEMA}.rows"
+CREATE_ROW_NUMBERS = (f"CREATE SEQUENCE {SCHEMA}.rows",)
 """The statement before all others: the sequence of the numbers that rows have for life."""
 TABLES = ("orders", "customers", "stock", "parcels", "visits", "notes", "prices", "carts", "tags", "audit")
 COLUMNS = (
@@ -76,6 +76,10 @@ _VALUES: Mapping[str, Callable[[random.Random], str]] = {
 """A literal of each type, from a small domain, so that rows meet under one key."""
 
 
+Change = Callable[[random.Random, Mapping[str, Any], Sequence[Mapping[str, Any]]], tuple[str, ...]]
+"""What makes the statements of a change: for a table, beside all tables."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """Statements of one transaction, and whether they write rows."""
@@ -86,16 +90,26 @@ class Transaction:
 
 def make_transaction(chance: random.Random, tables: Sequence[Mapping[str, Any]]) -> Transaction:
     """Make the next transaction for tables as the catalogue describes them."""
+    return choose_transaction(chance, tables, _create, _write, _CHANGES)
+
+
+def choose_transaction(
+    chance: random.Random,
+    tables: Sequence[Mapping[str, Any]],
+    create: Callable[[random.Random, Sequence[Mapping[str, Any]]], str],
+    write: Callable[[random.Random, Mapping[str, Any]], str],
+    changes: Sequence[tuple[int, Change]],
+) -> Transaction:
+    """Choose rows, a change or a new table; no statement sees the column with the number of a row."""
     tables = [{**t, "columns": [c for c in t["columns"] if c["name"] != ROW]} for t in tables]
     tables = [table for table in tables if table["columns"]]
     if len(tables) < 4:
-        return Transaction((_create(chance, tables),), is_dml=False)
+        return Transaction((create(chance, tables),), is_dml=False)
     if chance.random() < 0.76:
         table = chance.choice(tables)
         count = chance.choice((1, 1, 1, 2, 3))
-        return Transaction(tuple(_write(chance, table) for _ in range(count)), is_dml=True)
-    weights = [weight for weight, _ in _CHANGES]
-    change = chance.choices([change for _, change in _CHANGES], weights)[0]
+        return Transaction(tuple(write(chance, table) for _ in range(count)), is_dml=True)
+    change = chance.choices([change for _, change in changes], [weight for weight, _ in changes])[0]
     return Transaction(change(chance, chance.choice(tables), tables), is_dml=False)
 
 
@@ -157,7 +171,7 @@ def _create(chance: random.Random, tables: Sequence[Mapping[str, Any]], name: st
 
 
 def _write(chance: random.Random, table: Mapping[str, Any]) -> str:
-    columns, key = table["columns"], _key(table)
+    columns, key = table["columns"], list_key(table)
     kind = chance.choices(("insert", "update", "key", "delete", "truncate"), (50, 28, 5, 15, 1))[0]
     if kind == "insert" or not columns:
         return make_insert(chance, table)
@@ -172,41 +186,40 @@ def _write(chance: random.Random, table: Mapping[str, Any]) -> str:
     return f"UPDATE {_place(table)} SET {sets} WHERE {where}"
 
 
-def _key(table: Mapping[str, Any]) -> Sequence[str]:
+def list_key(table: Mapping[str, Any]) -> Sequence[str]:
+    """List the columns of the primary key."""
     return (table["primary_key"] or {}).get("columns") or ()
-
-
-Change = Callable[[random.Random, Mapping[str, Any], Sequence[Mapping[str, Any]]], tuple[str, ...]]
 
 
 def _alter(table: Mapping[str, Any], *actions: str) -> tuple[str, ...]:
     return tuple(f"ALTER TABLE {_place(table)} {action}" for action in actions)
 
 
-def _pick(chance: random.Random, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A column; one of the key in a fifth of the cases."""
-    others = [c for c in table["columns"] if c["name"] not in _key(table)]
+def pick_column(chance: random.Random, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Pick a column; one of the key in a fifth of the cases."""
+    others = [c for c in table["columns"] if c["name"] not in list_key(table)]
     return chance.choice(others if others and chance.random() < 0.8 else table["columns"])
 
 
-def _free(chance: random.Random, table: Mapping[str, Any]) -> str:
+def pick_free_name(chance: random.Random, table: Mapping[str, Any], names: Sequence[str] = COLUMNS) -> str:
+    """Pick a name that no column of the table has."""
     taken = {c["name"] for c in table["columns"]}
-    return chance.choice([c for c in COLUMNS if c not in taken] or ["spare"])
+    return chance.choice([c for c in names if c not in taken] or ["spare"])
 
 
 def _add_column(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
     type = chance.choice([*_VALUES])
     rest = f" NOT NULL DEFAULT {_VALUES[type](chance)}" if chance.random() < 0.3 else ""
-    return _alter(table, f"ADD COLUMN {_free(chance, table)} {type}{rest}")
+    return _alter(table, f"ADD COLUMN {pick_free_name(chance, table)} {type}{rest}")
 
 
 def _drop_column(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
-    return _alter(table, f"DROP COLUMN {_pick(chance, table)['name']}")
+    return _alter(table, f"DROP COLUMN {pick_column(chance, table)['name']}")
 
 
 def _replace_column(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
     """A column goes, and its name comes back: as a new column, or as that of its neighbour."""
-    old = _pick(chance, table)["name"]
+    old = pick_column(chance, table)["name"]
     others = [c["name"] for c in table["columns"] if c["name"] != old]
     if others and chance.random() < 0.5:
         return _alter(table, f"DROP COLUMN {old}", f"RENAME COLUMN {chance.choice(others)} TO {old}")
@@ -214,7 +227,9 @@ def _replace_column(chance: random.Random, table: Mapping[str, Any], _: object) 
 
 
 def _rename_column(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
-    return _alter(table, f"RENAME COLUMN {_pick(chance, table)['name']} TO {_free(chance, table)}")
+    return _alter(
+        table, f"RENAME COLUMN {pick_column(chance, table)['name']} TO {pick_free_name(chance, table)}"
+    )
 
 
 def _exchange_columns(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
@@ -226,7 +241,7 @@ def _exchange_columns(chance: random.Random, table: Mapping[str, Any], _: object
 
 
 def _retype(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
-    column = _pick(chance, table)
+    column = pick_column(chance, table)
     wider = _LOSSLESS.get(_short(column["type"]))
     if wider and chance.random() < 0.8:
         type = chance.choice(wider)
@@ -236,7 +251,9 @@ def _retype(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple
 
 
 def _nullability(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
-    return _alter(table, f"ALTER {_pick(chance, table)['name']} {chance.choice(('SET', 'DROP'))} NOT NULL")
+    return _alter(
+        table, f"ALTER {pick_column(chance, table)['name']} {chance.choice(('SET', 'DROP'))} NOT NULL"
+    )
 
 
 def _rekey(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
@@ -247,7 +264,7 @@ def _rekey(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[
     if primary and chosen == 1:
         return _alter(table, *dropped)
     if chosen == 2:
-        name = _free(chance, table)
+        name = pick_free_name(chance, table)
         added = f"ADD COLUMN {name} bigint GENERATED BY DEFAULT AS IDENTITY"
         return _alter(table, *dropped, f"{added}, ADD PRIMARY KEY ({name})")
     if chosen == 3 and primary and names:

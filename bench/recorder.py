@@ -1,6 +1,7 @@
-"""Random recordings of a real PostgreSQL by a real Debezium, with the catalogue after each statement.
+"""Random recordings of a real PostgreSQL or MariaDB by a real Debezium, with the catalogue beside them.
 
-`python -m bench.recorder FOLDER --seeds 1-8 [--steps 300]` makes `FOLDER/postgres/random-1` and so on.
+`python -m bench.recorder FOLDER --seeds 1-8 [--steps 300] [--database mariadb]` makes
+`FOLDER/postgres/random-1` or `FOLDER/mariadb/random-1`, and so on. MariaDB's programs have to be on the PATH.
 `python -m bench.autopilot autopilot --captures FOLDER` writes them into the lake and compares both.
 """
 
@@ -12,169 +13,128 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol
 
 import psycopg
 from psycopg.rows import dict_row
 
-from bench.random_statements import CREATE_ROW_NUMBERS, SCHEMA, make_insert, make_tables, make_transaction
+from bench import random_mariadb, random_statements
+from bench.mariadb_source import MariaDbSource
+from bench.postgres_source import PostgresSource
 from schemaman.debezium.records import Record
-from tests.lake_state.row_numbers import ROW
 from tests.live.broker import broker_in
 from tests.live.connect import Worker, connect_in
 from tests.live.database import postgres
+from tests.live.mariadb import CONNECTORS, MariaDb, connector, mariadb
 from tests.live.process import NotReady, free_port
 from tests.live.secured import Secured
-from tests.live.streaming import JSON, Streaming, streaming
+from tests.live.streaming import JSON, Connector, streaming
+from tests.live.topics import Topics
 from tests.support.certificates import self_signed
 
-_TRANSACTION = 2**32
-"""`source.txId` has the low 32 bits of what `txid_current()` gives."""
-_INDEXES = """
-FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid CROSS JOIN LATERAL (
-  SELECT jsonb_agg(a.attname ORDER BY p.place) AS names
-  FROM unnest(i.indkey) WITH ORDINALITY p (number, place)
-  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.number
-) k WHERE i.indrelid = c.oid AND i.indisunique
-"""
-_TABLES = f"""
-SELECT c.oid::bigint, n.nspname AS schema, c.relname AS name, c.relreplident::text AS replica_identity,
-  (SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
-   WHERE i.indrelid = c.oid AND i.indisreplident) AS replica_identity_index,
-  (SELECT jsonb_agg(jsonb_build_object(
-     'name', a.attname, 'attnum', a.attnum, 'type', format_type(a.atttypid, a.atttypmod),
-     'not_null', a.attnotnull, 'generated', nullif(a.attgenerated::text, ''), 'domain', NULL
-   ) ORDER BY a.attnum)
-   FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
-  (SELECT jsonb_build_object('name', x.relname, 'columns', k.names)
-   {_INDEXES} AND i.indisprimary) AS primary_key,
-  (SELECT jsonb_agg(jsonb_build_object(
-     'name', x.relname, 'columns', k.names, 'expressions', i.indexprs IS NOT NULL) ORDER BY x.relname)
-   {_INDEXES} AND NOT i.indisprimary AND i.indpred IS NULL) AS unique_indexes
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = '{SCHEMA}' AND c.relkind = 'r' ORDER BY c.oid
-"""
-"""Source: PostgreSQL documentation, "System Catalogs" (pg_class, pg_attribute, pg_index)."""
 
+class Source(Protocol):
+    """A database that runs statements, and notes what it is after each."""
 
-@dataclass(slots=True)
-class Source:
-    """One connection to the source, its tables as the catalogue describes them, and each step so far."""
-
-    connection: psycopg.Connection[dict[str, Any]]
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    tables: dict[int, dict[str, Any]] = field(default_factory=dict)
+    steps: list[dict[str, Any]]
 
     def start(self) -> None:
         """Note the tables that the snapshot of the connector will read."""
-        self.tables = self._read()
-        self.steps.append(
-            {"kind": "control", "sql": "connector start", "time": _now(), "tables": [*self.tables.values()]}
-        )
 
     def end(self) -> None:
         """Note the numbers of the rows that each table has at the end."""
-        rows = {}
-        for table in self.tables.values():
-            query = f"SELECT jsonb_agg({ROW}) AS it FROM {SCHEMA}.{table['name']}"
-            rows[table["name"]] = self._ask(query) or []
-        self.steps.append({"kind": "control", "sql": "end", "time": _now(), "rows": rows})
 
-    def run(self, statements: Sequence[str]) -> int | None:
-        """Run statements in one transaction; give its number if it wrote rows. None if it is rolled back."""
-        noted: list[dict[str, Any]] = []
-        before, has_rows = self.tables, False
-        try:
-            with self.connection.transaction():
-                number = self._ask("SELECT txid_current() AS it")
-                for sql in statements:
-                    done = self.connection.execute(sql.encode())
-                    has_rows |= done.rowcount > 0
-                    noted.append(self._describe(sql, number))
-        except psycopg.Error:
-            self.tables = before
-            return None
-        self.steps += noted
-        return int(number) % _TRANSACTION if has_rows else None
+    def run(self, statements: Sequence[str]) -> Hashable | None:
+        """Run statements of one transaction; give its number if it wrote rows."""
 
-    def _describe(self, sql: str, number: int) -> dict[str, Any]:
-        before, self.tables = self.tables, self._read()
-        return {
-            "kind": "dml" if sql.startswith(("INSERT", "UPDATE", "DELETE", "TRUNCATE")) else "ddl",
-            "sql": sql,
-            "time": _now(),
-            "txid": str(number),
-            "affected": [t for oid, t in self.tables.items() if before.get(oid) != t],
-            "dropped": [t for oid, t in before.items() if oid not in self.tables],
-        }
+    def list_tables(self) -> Sequence[Mapping[str, Any]]:
+        """List the tables as they are now."""
 
-    def _read(self) -> dict[int, dict[str, Any]]:
-        rows = self.connection.execute(_TABLES.encode()).fetchall()
-        lists = ("columns", "unique_indexes")
-        return {row["oid"]: {**row, **{name: row[name] or [] for name in lists}} for row in rows}
-
-    def _ask(self, sql: str) -> Any:
-        row = self.connection.execute(sql.encode()).fetchone()
-        return row["it"] if row else None
+    def list_arrived(self, topics: Topics) -> set[Any]:
+        """List the transactions whose records have arrived."""
 
 
 def record(folder: Path, seed: int, steps: int, database: str, worker: Worker, broker: str) -> None:
-    """Make the recording of a seed; a third of the seeds have topics of three partitions.
+    """Make the recording of a seed of a PostgreSQL.
 
     Raises:
         NotReady: the connector failed, as Debezium does on some streams.
     """
-    chance = random.Random(seed)
     name = f"random_{seed}"
-    partitions = {"topic.creation.default.replication.factor": "1"} | {
-        "topic.creation.default.partitions": "3" if seed % 3 == 0 else "1"
-    }
-    form = replace(JSON, settings=partitions)
     with ExitStack() as stack:
+        form = replace(JSON, settings=_partitions(seed))
         stream = stack.enter_context(streaming(name, database, worker, broker, form))
         connection = stack.enter_context(
             psycopg.connect(f"{database}/{name}", autocommit=True, row_factory=dict_row)
         )
-        source = Source(connection)
-        for sql in (CREATE_ROW_NUMBERS, *make_tables(chance, 6)):
-            source.run([sql])
-        rows = [source.run([make_insert(chance, table)]) for table in source.tables.values()]
-        source.start()
-        stream.start(sum(number is not None for number in rows))
-        wanted = _play(chance, source, stream, steps)
-        _await_quiet(stream, wanted)
-        stream.check()
-        source.end()
-        _write(folder / "postgres" / f"random-{seed}", stream.topics.records, source.steps)
+        place = folder / "postgres" / f"random-{seed}"
+        _record(place, seed, steps, PostgresSource(connection), stream, random_statements)
 
 
-def _play(chance: random.Random, source: Source, stream: Streaming, steps: int) -> set[int]:
+def record_mariadb(folder: Path, seed: int, steps: int, server: MariaDb, worker: Worker, broker: str) -> None:
+    """Make the recording of a seed of a MariaDB. Raises as `record`."""
+    with connector(
+        f"random_{seed}", random_mariadb.SCHEMA, server, worker, broker, _partitions(seed)
+    ) as stream:
+        place = folder / "mariadb" / f"random-{seed}"
+        _record(place, seed, steps, MariaDbSource(server.client()), stream, random_mariadb)
+
+
+def _partitions(seed: int) -> dict[str, str]:
+    """Settings of a connector: a third of the seeds have topics of three partitions."""
+    return {"topic.creation.default.replication.factor": "1"} | {
+        "topic.creation.default.partitions": "3" if seed % 3 == 0 else "1"
+    }
+
+
+def _record(
+    place: Path, seed: int, steps: int, source: Source, stream: Connector, statements: ModuleType
+) -> None:
+    chance = random.Random(seed)
+    for sql in (*statements.CREATE_ROW_NUMBERS, *statements.make_tables(chance, 6)):
+        source.run([sql])
+    rows = [source.run([statements.make_insert(chance, table)]) for table in source.list_tables()]
+    source.start()
+    if not source.list_tables():
+        raise NotReady("the source refuses the statements that create the first tables")
+    stream.start(sum(number is not None for number in rows))
+    wanted = _play(chance, source, stream, steps, statements)
+    _await_quiet(source, stream, wanted)
+    stream.check()
+    source.end()
+    _write(place, stream.topics.records, source.steps)
+
+
+def _play(
+    chance: random.Random, source: Source, stream: Connector, steps: int, statements: ModuleType
+) -> set[Hashable]:
     """Run transactions while the connector streams, lags or is away; give those with rows."""
-    wanted: set[int] = set()
+    wanted: set[Hashable] = set()
     while len(source.steps) < steps:
+        stream.check()
         pace = chance.choices(("close", "lagging", "stopped"), (5, 3, 2))[0]
         with ExitStack() as stack:
             if pace == "stopped":
                 stack.enter_context(stream.stopped())
             for _ in range(chance.randint(5, 30)):
-                made = make_transaction(chance, [*source.tables.values()])
+                made = statements.make_transaction(chance, source.list_tables())
                 number = source.run(made.statements)
                 if number is not None and made.is_dml:
                     wanted.add(number)
                     if pace == "close":
-                        _await_quiet(stream, {number}, 3)
+                        _await_quiet(source, stream, {number}, 3)
     return wanted
 
 
-def _await_quiet(stream: Streaming, transactions: set[int], seconds: float = 15) -> None:
+def _await_quiet(source: Source, stream: Connector, transactions: set[Hashable], seconds: float = 15) -> None:
     """Wait until the records of transactions have come, or none came for a time: some tables are gone."""
     end, count = time.monotonic() + seconds, -1
-    while not transactions <= stream.topics.transactions() and time.monotonic() < end:
+    while not transactions <= source.list_arrived(stream.topics) and time.monotonic() < end:
         stream.topics.read()
         if count != len(stream.topics.records):
             end, count = time.monotonic() + seconds, len(stream.topics.records)
@@ -189,15 +149,12 @@ def _write(folder: Path, records: Sequence[Record], steps: Sequence[Mapping[str,
 
 
 def _format(records: Sequence[Record]) -> Iterator[str]:
-    """The records as `kcat -C -J` prints them, in the order of their time."""
+    """The records as `kcat -J` prints them, in the order of their time."""
     for r in sorted(records, key=lambda r: (r.timestamp_ms or 0, r.topic, r.partition, r.offset)):
         key, value = (None if part is None else part.decode() for part in (r.key, r.value))
         line = {"topic": r.topic, "partition": r.partition, "offset": r.offset, "tstype": "create"}
-        yield json.dumps({**line, "ts": r.timestamp_ms, "broker": 1, "key": key, "payload": value})
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
+        headers = [part for name, data in r.headers for part in (name, (data or b"").decode())]
+        yield json.dumps({**line, "ts": r.timestamp_ms, "headers": headers, "key": key, "payload": value})
 
 
 def main() -> None:
@@ -206,6 +163,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", default="1-4", help="the first and the last seed")
     parser.add_argument("--steps", type=int, default=300, help="statements of a recording")
+    parser.add_argument("--database", choices=("postgres", "mariadb"), default="postgres")
     asked = parser.parse_args()
     first, _, last = asked.seeds.partition("-")
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
@@ -214,15 +172,20 @@ def main() -> None:
         for part in ("broker", "connect"):
             (at / part).mkdir()
         broker = stack.enter_context(broker_in(at / "broker", secured))
-        worker = stack.enter_context(connect_in(at / "connect", broker))
-        server = stack.enter_context(postgres())
+        if asked.database == "mariadb":
+            make, source = record_mariadb, stack.enter_context(mariadb())
+            worker = stack.enter_context(connect_in(at / "connect", broker, connectors=CONNECTORS))
+        else:
+            worker = stack.enter_context(connect_in(at / "connect", broker))
+            make, source = record, stack.enter_context(postgres()).url
         for seed in range(int(first), int(last or first) + 1):
             began = time.monotonic()
             try:
-                record(asked.folder, seed, asked.steps, server.url, worker, broker)
+                make(asked.folder, seed, asked.steps, source, worker, broker)
             except NotReady as error:
                 # Its records are of no use without an end.
-                print(f"random-{seed}: not recorded: {str(error)[:300]}", flush=True)
+                reason = str(error).split("Caused by: ")[-1]
+                print(f"random-{seed}: not recorded: {reason[:300]}", flush=True)
                 continue
             print(f"random-{seed}: {time.monotonic() - began:.0f} s", flush=True)
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from schemaman.history.versions import TableHistory
 from schemaman.migration.column_map import read_names
 from schemaman.migration.projection.column_names import spell_name
+from schemaman.migration.properties.displaced_columns import format_displaced
 from schemaman.migration.properties.names import (
     ADDED_PROPERTY,
+    DISPLACED_PROPERTY,
     KEPT_PROPERTY,
     SPLIT_PROPERTY,
     UNITED_PROPERTY,
@@ -78,12 +80,19 @@ def record_new_names(lake: LakeTable, renames: Mapping[str, str]) -> dict[str, s
     kept = tuple((renames.get(path[0], path[0]), *path[1:]) for path in record.kept)
     added = tuple(sorted({renames.get(name, name) for name in record.added}))
     united = {renames.get(name, name): order for name, order in record.united.items()}
+    # What is said of a part would be said of the column that gets its name.
+    displaced = {
+        renames.get(name, name): replace(each, was=renames.get(each.was, each.was))
+        for name, each in record.displaced.items()
+    }
     if kept != record.kept:
         found[KEPT_PROPERTY] = format_paths(kept)
     if set(added) != set(record.added):
         found[ADDED_PROPERTY] = format_property(added)
     if united != record.united:
         found[UNITED_PROPERTY] = format_property(united)
+    if displaced != record.displaced:
+        found[DISPLACED_PROPERTY] = format_displaced(displaced)
     return found
 
 

@@ -7,6 +7,7 @@ with; a column that left the source keeps its values, under the name by which th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -140,19 +141,18 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
         # A table that made room for another one is not among them.
         before = next((t for t in lake if read_record(t.live.properties).successor == table.live.name), None)
         written, own = (
-            {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in each.rows} if each else set()
-            for each in (before, table)
+            {name_order(row.get(ORDER)) for row in each.rows} if each else set() for each in (before, table)
         )
         # A row shows its last event alone: the ones before it of the same key are in the same table.
         last = {
             (*event.place[:2], repr(event.key)): event.place[2]
             for event in read(folder)
-            if event.key and f"{event.place[1]:06d}.{event.place[2]:020d}" in written
+            if event.key and name_event(event) in written
         }
         reached: set[tuple[str, int]] = set()
         for event in read(folder):
             topic, partition, offset = event.place
-            there = f"{partition:06d}.{offset:020d}" in written
+            there = name_event(event) in written
             there |= offset <= last.get((topic, partition, repr(event.key)), -1)
             if _is_from(event, began):
                 reached.add((topic, partition))
@@ -161,11 +161,30 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
             later = (_is_from(event, began) or (reads and (topic, partition) in reached)) and not there
             # Rows that a successor took over, or got late, are told under the former name of their table.
             is_former = event.source.get("table") != table.source.table
-            later = later or (is_former and (bool(record.taken) or f"{partition:06d}.{offset:020d}" in own))
+            later = later or (is_former and (bool(record.taken) or name_event(event) in own))
             owner = before if later else table
             if owner is not None and (later or not (record.is_filled and table.live.schema.key)):
                 found.setdefault(owner.live.name, set()).add(event.place)
     return found
+
+
+def name_order(order: object) -> str:
+    """Name the event that wrote a row: its partition and offset, and its position in a binlog.
+
+    A table that got another name has rows of several topics, so that offsets alone are not unique.
+    """
+    position, _, place = str(order).partition("/")
+    place = place.rsplit("/", 1)[-1]
+    return f"{position}/{place}" if re.fullmatch(r"\d{12}\.\d{20}\.\d{10}", position) else place
+
+
+def name_event(event: Event) -> str:
+    """Name an event as `name_order` names it in a row."""
+    place, source = f"{event.place[1]:06d}.{event.place[2]:020d}", event.source
+    if not source.get("file"):
+        return place
+    number = int(str(source["file"]).rpartition(".")[2])
+    return f"{number:012d}.{source['pos']:020d}.{source.get('row') or 0:010d}/{place}"
 
 
 def list_successions(folder: Path, lake: Collection[ComparedTable]) -> list[tuple[ComparedTable, set[Place]]]:

@@ -1,8 +1,8 @@
 """The rows of a lake held against the numbers that the rows of a source have for life.
 
 `bench.recorder` makes such recordings: a column of each table has the number, and no statement names it.
-Only tables count that are there at the end and kept their name, which no other one had: PostgreSQL's records
-do not show more.
+Only tables count that are there at the end. PostgreSQL's records do not show more, so that there a table
+counts only if it kept its name, which no other one had.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, ORDER
-from tests.lake_state.lake_comparison import ComparedTable
+from tests.lake_state.lake_comparison import ComparedTable, name_event, name_order
 from tests.lake_state.recording import Event, Place, read
 from tests.lake_state.truth import Truth, Unplaced, truth_of
 
@@ -78,7 +78,7 @@ def find_row_faults(
             found.twice.append(f"{text} {sorted(counts)}")
         if number not in present and newest and event.place[0] not in deleting:
             found.stale.append(f"{text} {newest[0].table}")
-        if number in present and any(not _is_of(row.order, event) for row in newest):
+        if number in present and any(name_order(row.order) != name_event(event) for row in newest):
             found.old.append(f"{text} {newest[0].table}")
     return found
 
@@ -99,13 +99,8 @@ def _list_live(lake: Collection[ComparedTable]) -> tuple[dict[int, list[_Live]],
     return live, logged
 
 
-def _is_of(order: str, event: Event) -> bool:
-    """Whether a row of the lake has the values of an event."""
-    return order.endswith(f"/{event.place[1]:06d}.{event.place[2]:020d}")
-
-
 def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:
-    """The rows of tables that are there and kept their name, which no other table had."""
+    """The rows of tables that are there, and kept a name of their own where no record states a rename."""
     names: dict[int, set[str]] = defaultdict(set)
     ids: dict[str, set[int]] = defaultdict(set)
     for structure in (each for state in truth.states for each in state.values()):
@@ -117,6 +112,7 @@ def _list_simple(truth: Truth, sent: dict[int, Event]) -> Sequence[int]:
             table = truth.place(event).structure
         except Unplaced:
             continue
-        if table.id in truth.last and len(names[table.id]) == 1 and len(ids[table.name]) == 1:
+        is_simple = len(names[table.id]) == 1 and len(ids[table.name]) == 1
+        if table.id in truth.last and (is_simple or truth.renames_are_stated):
             found.append(number)
     return found

@@ -248,7 +248,7 @@ def _fields(event: Event, structure: Structure) -> dict[str, Column] | None:
 
 
 class MariaDbTruth(Truth):
-    """The tables after each step; an event is placed by how far its topic had come."""
+    """The tables after each step; an event is placed by its position, or by how far its topic had come."""
 
     renames_are_stated = True
 
@@ -259,8 +259,8 @@ class MariaDbTruth(Truth):
         for step in self.steps:
             renamed: dict[tuple[int, str], str] = {}
             for statement in step["sql"]:
-                self._name_tables(statement, state)
                 renamed |= _renamed_columns(statement, state)
+                self._name_tables(statement, state)
             for dropped in step["dropped_tables"]:
                 space, name = dropped.split(".", 1)
                 for id in [t.id for t in state.values() if (t.space, t.name) == (space, name)]:
@@ -298,16 +298,25 @@ class MariaDbTruth(Truth):
         state[id] = Structure(id, *called, columns, tuple(ids[n] for n in key), tuple(ids.values()))
 
     def place(self, event: Event) -> Placed:
-        topic, _, offset = event.place
-        offsets = (step["next_offsets"].get(topic, 0) for step in self.steps)
-        number = next(n for n, following in enumerate(offsets) if following > offset)
+        number = self._find_step(event)
         called = event.source.get("db"), event.source.get("table")
         for at in range(number, -1, -1):
             for table in self.states[at].values():
                 fields = _fields(event, table)
                 if (table.space, table.name) == called and fields is not None:
-                    return Placed(table, fields, (number, event.source.get("pos") or 0, event.arrival))
+                    order = (number, event.source.get("pos") or 0, event.source.get("row") or 0)
+                    return Placed(table, fields, (*order, event.arrival))
         raise Unplaced(f"{event.place}: {called}")
+
+    def _find_step(self, event: Event) -> int:
+        topic, _, offset = event.place
+        if "next_offsets" in self.steps[0]:
+            offsets = (step["next_offsets"].get(topic, 0) for step in self.steps)
+            return next(n for n, following in enumerate(offsets) if following > offset)
+        # A row is logged before the step's end; a snapshot reads at the end of a step.
+        at = (event.source["file"], event.source["pos"], not event.snapshot)
+        ends = ((step["binlog"]["file"], step["binlog"]["pos"], False) for step in self.steps)
+        return next(n for n, end in enumerate(ends) if end >= at)
 
 
 _PART = r"(?:`[^`]+`|\w+)"
@@ -323,7 +332,7 @@ def list_renamed_tables(statement: str) -> list[tuple[tuple[str, str], tuple[str
     if found := re.match(r"RENAME TABLE (.*)", statement):
         pairs = re.findall(rf"({_NAME}) TO ({_NAME})", found[1])
         return [(_qualified(old), _qualified(new)) for old, new in pairs]
-    if found := re.match(rf"ALTER TABLE ({_NAME}) RENAME TO ({_NAME})", statement):
+    if found := re.match(rf"ALTER TABLE ({_NAME}) (?:.*, )?RENAME TO ({_NAME})", statement):
         return [(_qualified(found[1]), _qualified(found[2]))]
     return []
 
@@ -335,4 +344,7 @@ def _renamed_columns(statement: str, state: State) -> dict[tuple[int, str], str]
     table = next((t for t in state.values() if (t.space, t.name) == _qualified(altered[1])), None)
     change, rename = rf"CHANGE (?:COLUMN )?({_PART}) ({_PART})", rf"RENAME COLUMN ({_PART}) TO ({_PART})"
     pairs = re.findall(rf"(?:{change})|(?:{rename})", statement)
-    return {(table.id, (a or c).strip("`")): (b or d).strip("`") for a, b, c, d in pairs} if table else {}
+    dropped = re.findall(rf"DROP COLUMN ({_PART})", statement)
+    # A column that one statement drops and adds is another one.
+    names = [(a or c, b or d) for a, b, c, d in pairs] + [(name, "") for name in dropped]
+    return {(table.id, old.strip("`")): new.strip("`") for old, new in names} if table else {}

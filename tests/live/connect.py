@@ -103,18 +103,22 @@ class Worker:
 
 @contextmanager
 def connect_in(
-    folder: Path, broker: str, flush_ms: int = 500, converter: tuple[str, Sequence[Path]] | None = None
+    folder: Path,
+    broker: str,
+    flush_ms: int = 500,
+    converter: tuple[str, Sequence[Path]] | None = None,
+    connectors: Sequence[str] = ("debezium",),
 ) -> Iterator[Worker]:
     """A worker whose offsets, plugins and log lie in `folder`; it is killed, and can be started there again.
 
     It stores offsets each `flush_ms` milliseconds and when a connector is stopped. `converter` is the class
-    and the jars of one that takes the place of Apicurio's.
+    and the jars of one that takes the place of Apicurio's. `connectors` are sets of jars.
 
     Raises:
         JarsUnreachable: the jars of Kafka or Debezium could not be fetched.
         NotReady: it did not come up.
     """
-    _plugins(folder / "plugins", *(converter or (AVRO_CONVERTER, jars("avro"))))
+    _plugins(folder / "plugins", connectors, *(converter or (AVRO_CONVERTER, jars("avro"))))
     url = f"http://127.0.0.1:{free_port()}"
     settings = folder / "worker.properties"
     settings.write_text(_settings(folder, broker, url, flush_ms), encoding="utf-8")
@@ -133,10 +137,10 @@ def connect_in(
         yield worker
 
 
-def _plugins(folder: Path, converter: str, converter_jars: Sequence[Path]) -> None:
+def _plugins(folder: Path, connectors: Sequence[str], converter: str, converter_jars: Sequence[Path]) -> None:
     if folder.exists():
         return
-    for name, found in (("debezium", jars("debezium")), ("avro", converter_jars)):
+    for name, found in (*((each, jars(each)) for each in connectors), ("avro", converter_jars)):
         (folder / name).mkdir(parents=True)
         for jar in found:
             (folder / name / jar.name).symlink_to(jar)

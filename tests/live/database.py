@@ -86,13 +86,13 @@ def postgres(**settings: str) -> Iterator[Postgres]:
     Raises:
         NotReady: it could not be set up or did not come up.
     """
-    with tempfile.TemporaryDirectory(prefix="schemaman-live-", dir=_place()) as place:
+    with tempfile.TemporaryDirectory(prefix="schemaman-live-", dir=reachable_folder()) as place:
         folder = Path(place)
         programs = _programs(folder)
         data = folder / "data"
         data.mkdir(mode=0o700)
         try:
-            user = _user(folder, data)
+            user = unprivileged(folder, data)
             _initdb(programs, data, user)
             port = free_port()
             url = f"postgresql://postgres@127.0.0.1:{port}"
@@ -121,7 +121,7 @@ def _is_root() -> bool:
     return os.geteuid() == 0
 
 
-def _place() -> str | None:
+def reachable_folder() -> str | None:
     """A folder for temporary files that every user can reach; pytest's own are closed to others."""
     places = [Path(tempfile.gettempdir()).resolve(), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm")]
     reachable = (
@@ -130,8 +130,12 @@ def _place() -> str | None:
     return str(next(reachable, places[0])) if _is_root() else None
 
 
-def _user(folder: Path, data: Path) -> dict[str, Any]:
-    """Options of a child process: root gives itself up, and hands the data over."""
+def unprivileged(folder: Path, data: Path) -> dict[str, Any]:
+    """Options of a child process: root gives itself up, and hands the data over.
+
+    Raises:
+        KeyError: the system has no user `nobody`.
+    """
     if not _is_root():
         return {}
     user = pwd.getpwnam(_UNPRIVILEGED)

@@ -20,21 +20,11 @@ _ARRIVAL = 30.0
 JSON = json_with_schemas()
 
 
-class Streaming:
-    """The connector `name` of the database `name`; its topics begin with `name`, too."""
+class Connector:
+    """A connector with its topics, which begin with its name."""
 
-    def __init__(
-        self,
-        name: str,
-        form: Form,
-        narrator: Narrator,
-        worker: Worker,
-        topics: Topics,
-        settings: Mapping[str, str],
-    ) -> None:
+    def __init__(self, name: str, worker: Worker, topics: Topics, settings: Mapping[str, str]) -> None:
         self.name = name
-        self.form = form
-        self.narrator = narrator
         self.topics = topics
         self._worker = worker
         self._settings = settings
@@ -45,6 +35,47 @@ class Streaming:
         if self._worker.knows(self.name):
             self._worker.delete(self.name)
 
+    def start(self, records: int) -> None:
+        """Start the connector and wait until its snapshot, of so many records, has arrived."""
+        self._worker.create(self.name, self._settings)
+        self.until("the snapshot", lambda: len(self.topics.facts()) >= records)
+
+    def check(self) -> None:
+        """Raise `NotReady` with the connector's own words if its task has failed."""
+        self._worker.check(self.name)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The connector is away in this block, and reads afterwards what it missed."""
+        self._worker.stop(self.name)
+        yield
+        self._worker.resume(self.name)
+
+    def until(self, what: str, happened) -> None:
+        def read() -> bool:
+            self.topics.read()
+            self._worker.check(self.name)
+            return happened()
+
+        await_true(what, read, self._worker.server, _ARRIVAL)
+
+
+class Streaming(Connector):
+    """The connector `name` of the PostgreSQL database `name`."""
+
+    def __init__(
+        self,
+        name: str,
+        form: Form,
+        narrator: Narrator,
+        worker: Worker,
+        topics: Topics,
+        settings: Mapping[str, str],
+    ) -> None:
+        super().__init__(name, worker, topics, settings)
+        self.form = form
+        self.narrator = narrator
+
     def tell(self, *statements: str) -> list[int]:
         """Run statements, each in its own transaction; gives the transactions."""
         return [self.narrator.tell(sql) for sql in statements]
@@ -52,8 +83,7 @@ class Streaming:
     def start(self, records: int) -> None:
         """Start the connector and wait until its snapshot, of so many records, has arrived."""
         self.narrator.snapshot()
-        self._worker.create(self.name, self._settings)
-        self.until("the snapshot", lambda: len(self.topics.facts()) >= records)
+        super().start(records)
 
     def row(self, *statements: str) -> None:
         """Run statements and wait after each until its record has arrived: the connector does not lag."""
@@ -79,17 +109,6 @@ class Streaming:
         what = "the server to send what it has"
         await_true(what, lambda: self.narrator.sent(self.name) >= end, self._worker.server, _ARRIVAL)
 
-    def check(self) -> None:
-        """Raise `NotReady` with the connector's own words if its task has failed."""
-        self._worker.check(self.name)
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """The connector is away in this block, and reads afterwards what it missed."""
-        self._worker.stop(self.name)
-        yield
-        self._worker.resume(self.name)
-
     @contextmanager
     def undecoded(self) -> Iterator[None]:
         """The server decodes nothing for the connector in this block, as one that has much else to do."""
@@ -99,14 +118,6 @@ class Streaming:
             yield
         finally:
             os.kill(process, signal.SIGCONT)
-
-    def until(self, what: str, happened) -> None:
-        def read() -> bool:
-            self.topics.read()
-            self._worker.check(self.name)
-            return happened()
-
-        await_true(what, read, self._worker.server, _ARRIVAL)
 
 
 @contextmanager

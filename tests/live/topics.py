@@ -14,12 +14,15 @@ _QUIET = 0.02
 
 
 class Topics:
-    """The topics whose names begin with `prefix` and a dot; found anew at each reading."""
+    """The topics whose names begin with `prefix` and a dot, and the one of schema changes.
+
+    They are found anew at each reading.
+    """
 
     def __init__(self, broker: str, prefix: str, form: Form) -> None:
         self.source = f"kafka://{broker}/{prefix}.*"
         self.records: list[Record] = []
-        self._prefix = f"{prefix}."
+        self._prefix = prefix
         self._form = form
         self._assigned: set[tuple[str, int]] = set()
         self._consumer = Consumer(
@@ -52,9 +55,13 @@ class Topics:
         """The transactions whose streamed records have arrived."""
         return {int(f.source["txId"]) for f in self.facts().values() if not f.snapshot}
 
+    def gtids(self) -> set[str]:
+        """The transactions whose records have arrived, as MariaDB numbers them."""
+        return {str(f.source.get("gtid")) for f in self.facts().values() if not f.snapshot}
+
     def _places(self) -> Iterator[tuple[str, int]]:
         for name, topic in self._consumer.list_topics(timeout=10).topics.items():
-            if name.startswith(self._prefix):
+            if name == self._prefix or name.startswith(f"{self._prefix}."):
                 yield from ((name, partition) for partition in topic.partitions)
 
 

@@ -31,7 +31,15 @@ class Client:
     """The client `mariadb` of the PATH, which goes on after an error."""
 
     def __init__(self, socket: str) -> None:
-        options = ["--no-defaults", "--force", "-N", "-B", "-n", "--default-character-set=utf8mb4"]
+        options = [
+            "--no-defaults",
+            "--user=root",
+            "--force",
+            "-N",
+            "-B",
+            "-n",
+            "--default-character-set=utf8mb4",
+        ]
         self.process = subprocess.Popen(
             ["mariadb", *options, "-S", socket], text=True, encoding="utf-8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
