@@ -499,6 +499,9 @@ REVIEWED = {
         "a delete whose key the connector made up (REPLICA IDENTITY USING INDEX), or an update that changed "
         "the columns of one of two possible keys"
     ),
+    "the row was written when the key was": (
+        "a change with the row before it may be of one of several rows of a log from before the first key"
+    ),
     "is not confirmed that the key was": (
         "the source table went before a record could confirm its key, or rows contradict the key"
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from schemaman.debezium.connector import Connector, find_connector
@@ -287,7 +288,8 @@ class RowReader:
         images = (cells, None) if row.op == "d" else (None, cells)
         key = self._read_key(record, table.id, made)
         source = {**row.additions.source, "connector": row.additions.connector}
-        return self._make_change(record, table.id, made, row.op, key, images, coordinates, source)
+        change = self._make_change(record, table.id, made, row.op, key, images, coordinates, source)
+        return replace(change, is_flattened=True)
 
     def _read_without_value(self, record: Record, form: BodySchema | None) -> RowOutcome:
         """Read the tombstone of a delete that was read, or a delete that has only its key."""

@@ -44,7 +44,8 @@ class RowChange:
     deleted. `schema` is the structure of the values: that of the history's version `version` (its ordinal,
     with ids of columns), or without a history (None) that of the record itself. `position` is the source's
     own. `redelivered`: later records of its partition were read before it, so it was most likely delivered
-    before. `ambiguity`: what is uncertain about its order (`progress`); mostly empty.
+    before. `ambiguity`: what is uncertain about its order (`progress`); mostly empty. `is_flattened`: its
+    record has no place for the row before a change.
     """
 
     record: RecordOffset
@@ -63,6 +64,7 @@ class RowChange:
     redelivered: bool = False
     ambiguity: str = ""
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
+    is_flattened: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the table and its structure as bytes that are made and read once for many changes."""
@@ -72,7 +74,14 @@ class RowChange:
             (record.stream, record.topic, record.partition, record.offset),
             (position.kind, position.value, position.commit),
             (self.op, self.key, self.before, self.after, self.unavailable, self.order, self.ts_ms),
-            (self.deleted, self.version, self.redelivered, self.ambiguity, self.unread_reasons),
+            (
+                self.deleted,
+                self.version,
+                self.redelivered,
+                self.ambiguity,
+                self.unread_reasons,
+                self.is_flattened,
+            ),
         )
 
 

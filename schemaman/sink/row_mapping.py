@@ -686,8 +686,10 @@ def _is_key_shared(change: RowChange, key: Mapping[str, object], to: RowMap) -> 
 
 def _is_key_uncertain(change: RowChange, to: RowMap) -> bool:
     """Whether the row may have been written under another key than that of its version."""
-    proof = None if change.version is None else to.key_proofs.get(change.version)
-    return proof is not None and not proof.is_certain(change.position, change.ts_ms)
+    if change.version not in to.key_proofs:
+        return False
+    then = _list_then(change, to)
+    return any(key != then for key in _list_keys_then(change, to)) or _is_key_open(change, to)
 
 
 def _read_uncertain_key(
@@ -701,7 +703,9 @@ def _read_uncertain_key(
         sent = read_sent_key(before, to.key)
         if sent is None or (change.op == "u" and any(image.get(n) != v for n, v in sent.items())):
             return None
-        if _may_lack_keys(change, to) and frozenset() in _list_keys_then(change, to):
+        if frozenset() in _list_keys_then(change, to) and _may_lack_keys(change, to):
+            return None
+        if frozenset() in _list_keys_before(change, to):
             return None
         if change.op == "u":
             return sent
@@ -786,12 +790,33 @@ def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:
 
 
 def _list_keys_then(change: RowChange, to: RowMap) -> Iterator[frozenset[str]]:
-    """The keys that the source may have had when it wrote the row, in columns of the lake table."""
+    """The keys that the source may have had when it wrote the row, in columns of the lake table.
+
+    PostgreSQL updates no row of a table without a key, unless it sends the whole row as it was before.
+
+    Source: PostgreSQL "Logical Replication", Replica Identity: such an update fails on the publisher.
+    """
     yield _list_then(change, to)
+    sends_none = change.op == "u" and change.before is None and not change.is_flattened
     number = change.version or 0
     while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
         number -= 1
-        yield to.keys.get(number, frozenset())
+        key = to.keys.get(number, frozenset())
+        if key or not (sends_none and to.has_replica_identity and number in to.keys):
+            yield key
+
+
+def _list_keys_before(change: RowChange, to: RowMap) -> set[frozenset[str]]:
+    """The keys of versions in an earlier table that the source may still have had when it wrote the row.
+
+    Their rows are in that table: no row of this one shows that another row has the same values.
+    """
+    first = 0 if to.versions is None else to.versions.start
+    number, found = change.version or 0, set[frozenset[str]]()
+    while (proof := to.key_proofs.get(number)) and not proof.is_certain(change.position, change.ts_ms):
+        number -= 1
+        found |= {to.keys.get(number, frozenset())} if number < first else set()
+    return found
 
 
 def _may_lack_keys(change: RowChange, to: RowMap) -> bool:

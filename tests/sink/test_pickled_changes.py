@@ -15,7 +15,7 @@ SCHEMA = TableSchema((Column("id", Integer(32)),), ("id",))
 ROW_CHANGE = RowChange(
     RecordOffset("main", "t", 1, 2), TableId("main", "srv", "db", "s", "t"), "u", {"id": 1}, {"id": 2},
     {"id": 3}, frozenset({"z"}), "1/2", 5, True, SCHEMA, 7, Position("lsn", "9", "8"), True, "late",
-    {"id": "why"},
+    {"id": "why"}, True,
 )  # fmt: skip
 LAKE_CHANGE = LakeChange("u", "1/2", ("t", 1, 2), {"id": 1}, frozenset({"z"}), True, "alike")
 

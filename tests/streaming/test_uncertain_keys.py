@@ -870,13 +870,15 @@ def test_a_row_that_came_and_went_under_another_key_deletes_no_row_of_its_key(
     assert {place[1:] for place in lake.withheld()} == {(1, 4), (1, 6)}
 
 
-def late_and_full(offset: int, row: dict[str, Any], before: dict[str, Any] | None = None) -> Record:
-    """A change without a key, which was read much later; an update of the row `before`, or a delete of it."""
+def late_and_full(
+    offset: int, row: dict[str, Any], before: dict[str, Any] | None = None, key: tuple[str, ...] = ()
+) -> Record:
+    """A change that was read late; an update of the whole row `before`, or a delete of it."""
     op = "c" if before is None else "u" if row else "d"
-    record = replace(late(offset, row or before or {}, ("id",), op), key=None)
+    record = told(offset, row or before or {}, op, key or ("id",), 15_000 if key else 60_000_000)
     value = json.loads(record.value or b"")
     value["payload"]["before"] = before
-    return replace(record, value=json.dumps(value).encode())
+    return replace(record, key=record.key if key else None, value=json.dumps(value).encode())
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 9])
@@ -892,3 +894,31 @@ def test_a_change_of_a_row_that_waits_since_the_key_may_be_gone_changes_no_other
     assert {place[2] for place in lake.withheld()} == {4, 5}
     (rows,) = read_rows(lake)
     assert sorted((found["id"], found["v"]) for found in rows) == [(0, 1), (1, 5), (2, 1)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("row", [{"id": 2, "n": 3, "v": 6}, {}])
+def test_a_change_of_a_log_under_the_next_key_is_of_no_row_that_has_it_now(
+    lake: MemorySink, size: int, row: dict[str, Any]
+) -> None:
+    """Two rows without a key have one `n`; records from before the key (n) show it, too."""
+    records = [keyless(0, {"id": 1, "n": 3, "v": 1}), keyless(1, {"id": 2, "n": 3, "v": 1})]
+    records += [keyless(2, {"id": 3, "n": 9, "v": 1})]
+    records += [late_and_full(3, {"id": 1, "n": 3, "v": 5}, {"id": 1, "n": 3, "v": 1}, ("n",))]
+    records += [late_and_full(4, row, {"id": 2, "n": 3, "v": 1}, ("n",))]
+    records += [told(n, {"id": n, "n": n, "v": 1}, key=("n",)) for n in (5, 6)]
+    take(lake, records, size)
+    assert {place[2] for place in lake.withheld()} == {3, 4}
+    assert [[found["id"] for found in rows] for rows in read_rows(lake)] == [[1, 2, 3], [5, 6]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_an_update_without_the_row_before_it_had_a_key(lake: MemorySink, size: int) -> None:
+    """PostgreSQL updates no row of a table without a key, unless it sends the whole row before."""
+    records = [keyless(n, {"id": n, "n": n, "v": 1}) for n in range(3)]
+    records += [told(n, {"id": n - 2, "n": n - 2, "v": n}, "u", ("n",), 15_000) for n in (3, 4)]
+    records += [told(n, {"id": n, "n": n, "v": 1}, key=("n",)) for n in (5, 6)]
+    take(lake, records, size)
+    assert lake.withheld() == {}
+    found = [[(row["id"], row["v"]) for row in rows] for rows in read_rows(lake)]
+    assert found == [[(0, 1), (1, 1), (2, 1)], [(1, 3), (2, 4), (5, 1), (6, 1)]]

@@ -284,7 +284,7 @@ class ChangeFolder:
     ) -> Iterator[Mapping[str, object]]:
         good: list[LakeChange] = []
         behind: object = None  # the order of the newest waiting record so far
-        doubt: object = None  # that of the newest one that may be of another row with the key
+        earlier: object = None  # that of the newest one that may be of another row with the key
         since: object = None  # that of the newest one before the first that does not
         cut = False  # whether it waits behind others that do not
         unread: dict[TopicOffset, int] = {}  # of those that lack a value: see `ChangeMapper`
@@ -298,7 +298,7 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
-            is_behind = change is not None and change.claim in ("alone", *_ALIKE) and doubt is not None
+            is_behind = change is not None and change.claim in ("alone", *_ALIKE) and earlier is not None
             if change is not None and (is_behind or (good and not self._is_confirmed(change, good))):
                 reason, change = OTHER_ROW, None
             if needs_text and change is not None:
@@ -310,12 +310,12 @@ class ChangeFolder:
                     yield from ({**lost, **name} for name in _list_names(record, helpers) or ({},))
                 if reason not in NOT_WAITING:
                     behind, cut = record["row_order"], bool(good)
-                    doubt = behind
+                    earlier = behind
                 continue
             if not change.unavailable:
                 behind = None
             if not change.claim:
-                doubt = None
+                earlier = None
             since = since if good else behind
             good.append(change)
             unread |= {change.record: at} if isinstance(at, int) else {}
