@@ -85,6 +85,10 @@ _EARLIER_KEY = (
     "the row may have been written under an earlier key: the connector reads keys late, and this one is "
     "certain only for later rows; read the table again (signal `execute-snapshot`)"
 )
+_UNREAD_KEY = (
+    "the row may have been written under another key, whose records are in a partition that is not read as "
+    "far: it waits for them, or for a batch without records of its table"
+)
 _OTHER_KEY = (
     "the row was written when the key was {}: it names no row of the table; read the table again (signal "
     "`execute-snapshot`), then delete the record from the quarantine"
@@ -636,6 +640,9 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if change.version in to.settled and is_new and _has_values(image, to.key):
         # A row that was created then is a new one, whatever its key was: it has that of the table.
         return {name: image[name] for name in to.key}
+    is_doubtful = change.version in to.passed or _is_key_uncertain(change, to)
+    if change.op in ("u", "d") and is_doubtful and _may_lack_keys(change, to):
+        return UnfitColumn(to.key[0], _UNREAD_KEY)
     sent = _read_passed_key(change, image, to) or _read_uncertain_key(change, image, to)
     if sent is not None:
         return sent
@@ -701,7 +708,7 @@ def _read_uncertain_key(
         parts = (read_sent_key(before, (name,)) or {} for name in to.key_parts)
         return {name: value for part in (sent, *parts) for name, value in part.items()}
     claim = _find_claim(change, image, to)
-    if claim in ("fresh", "alone", "same") or (claim == "alike" and _is_key_open(change, to)):
+    if claim in ("fresh", "alone") or (claim == "alike" and _is_key_open(change, to)):
         # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
         return {name: image[name] for name in to.key}
     return None
@@ -733,7 +740,7 @@ def _read_passed_key(change: RowChange, image: Mapping[str, object], to: RowMap)
 def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> Claim:
     """What the lake must confirm of a row whose key at the source is uncertain, or came and went."""
     if _read_passed_key(change, image, to) is not None:
-        return "fresh" if change.op == "c" else "same" if _may_lack_keys(change, to) else "alike"
+        return "fresh" if change.op == "c" else "alike"
     if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
         return ""
     then, is_open = _list_then(change, to), _is_key_open(change, to)
@@ -748,8 +755,6 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         # PostgreSQL sends each column of the key that the row had.
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
-    if _may_lack_keys(change, to):
-        return "same"
     is_part = all(set(to.key) < key for key in others)
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"
