@@ -48,7 +48,7 @@ from schemaman.sink.lake_keys import (
     list_keys,
     list_possible_keys,
 )
-from schemaman.sink.progress import UNKNOWN_POSITION
+from schemaman.sink.progress import NO_ORDERS, UNKNOWN_POSITION, ReadOrders
 from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position, is_surely_before
 from schemaman.sink.uncertain_keys import (
@@ -221,6 +221,7 @@ def map_columns(
     ignores_additions: bool = False,
     proves_keys: bool = False,
     is_over: bool = False,
+    read_orders: ReadOrders = NO_ORDERS,
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
@@ -228,7 +229,7 @@ def map_columns(
     the policy lets the lake drop what the source has dropped, so such values may be left out.
     `ignores_additions`: it leaves out columns that the lake does not have. `proves_keys`:
     no person decides about another key, so that a row waits which may have been written under an earlier one.
-    `is_over`: see `RowMap`.
+    `is_over`: see `RowMap`. `read_orders` are those of earlier batches.
     """
     history = recorded if joined is None else joined
     newest = history.latest
@@ -322,7 +323,7 @@ def map_columns(
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
         keys=keys,
         rekeyed=find_rekeyed(keys),
-        partition_ends=find_partition_ends(recorded) if has_keys else {},
+        partition_ends=find_partition_ends(recorded, read_orders) if has_keys else {},
         other_key_from=find_other_key(recorded, keys, key),
     )
 

@@ -135,3 +135,13 @@ def test_two_changes_overwrite_no_row_with_their_key_that_came_between_them(lake
     lake.take([])
     assert list_values(lake) == {1, 3}
     assert {place[1:] for place in lake.withheld()} == {(0, 2), (0, 5)}
+
+
+def test_a_change_does_not_wait_for_partitions_that_earlier_batches_have_read(lake: MemorySink) -> None:
+    """The history has the first and the last record of a run, and the first partition is read in between."""
+    lake.take([told(0, {"id": 1, "n": 1, "v": 0}), beside(told(1, {"id": 2, "n": 2, "v": 1}))])
+    lake.take([late(n, {"id": n, "n": n, "v": n}, BOTH) for n in (4, 6)])
+    lake.take([replace(told(7, {"id": 7, "n": 7, "v": 7}, "c", BOTH), partition=2)])
+    lake.take([beside(late(5, {"id": 2, "n": 2, "v": 5}, BOTH, "u"))])
+    assert list_values(lake) >= {0, 5}
+    assert (1, 5) not in {place[1:] for place in lake.withheld()}
