@@ -8,7 +8,8 @@ from itertools import pairwise
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.history.versions import TableHistory
 from schemaman.migration.target import is_same_key
-from schemaman.sink.row_order import format_position
+from schemaman.sink.progress import ReadOrders
+from schemaman.sink.row_order import format_position, parse_order
 from schemaman.sink.uncertain_keys import NEVER_PROVEN, KeyProof
 
 
@@ -46,13 +47,20 @@ def find_other_key(history: TableHistory, keys: Mapping[int, frozenset[str]], ke
     return next((format_position(v.at.position) for v in later), NEVER_PROVEN.position)
 
 
-def find_partition_ends(history: TableHistory) -> dict[tuple[str, int], str]:
-    """The last known position of each partition with rows of a table, as text of `row_order`."""
+def find_partition_ends(history: TableHistory, read_orders: ReadOrders) -> dict[tuple[str, int], str]:
+    """The last known position of each partition with rows of a table, as text of `row_order`.
+
+    The history has the first and the last record of a run, which are of two partitions at most.
+    """
     found: dict[tuple[str, int], str] = {}
     rows = (e for v in history.versions for e in v.evidence if e.kind not in STATEMENT_KINDS)
     for at in (at for each in rows for at in each.coordinates if at.position.kind != "none"):
         here = (at.topic, at.partition)
         found[here] = max(found.get(here, ""), format_position(at.position))
+    for (table, topic, partition), orders in read_orders.items():
+        if table == history.table:
+            here = (topic, partition)
+            found[here] = max(found.get(here, ""), *(parse_order(order)[0] for order in orders))
     return found
 
 

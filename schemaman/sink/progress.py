@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise, takewhile
 from operator import le, lt
+from types import MappingProxyType
 from typing import Any
 
 from schemaman.debezium.observation import Observation
@@ -42,6 +43,8 @@ TablePartition = tuple[TableId, str, int]
 
 ReadOrders = Mapping[TablePartition, Sequence[str]]
 """The orders of the records read in a table, a topic and a partition, by their offsets."""
+NO_ORDERS: ReadOrders = MappingProxyType({})
+"""Where no earlier record is known."""
 
 GreatestOrders = Mapping[TablePartition, str]
 """The greatest order read in a table, a topic and a partition."""

@@ -48,7 +48,7 @@ from schemaman.sink.lake_keys import (
     list_keys,
     list_possible_keys,
 )
-from schemaman.sink.progress import UNKNOWN_POSITION
+from schemaman.sink.progress import NO_ORDERS, UNKNOWN_POSITION, ReadOrders
 from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position, is_surely_before
 from schemaman.sink.uncertain_keys import (
@@ -84,6 +84,10 @@ _UNKNOWN_POSITION = (
 _EARLIER_KEY = (
     "the row may have been written under an earlier key: the connector reads keys late, and this one is "
     "certain only for later rows; read the table again (signal `execute-snapshot`)"
+)
+_UNREAD_KEY = (
+    "the row may have been written under another key, whose records are in a partition that is not read as "
+    "far: it waits for them, or for a batch without records of its table"
 )
 _OTHER_KEY = (
     "the row was written when the key was {}: it names no row of the table; read the table again (signal "
@@ -217,6 +221,7 @@ def map_columns(
     ignores_additions: bool = False,
     proves_keys: bool = False,
     is_over: bool = False,
+    read_orders: ReadOrders = NO_ORDERS,
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
@@ -225,7 +230,7 @@ def map_columns(
     the policy lets the lake drop what the source has dropped, so such values may be left out.
     `ignores_additions`: it leaves out columns that the lake does not have. `proves_keys`:
     no person decides about another key, so that a row waits which may have been written under an earlier one.
-    `is_over`: see `RowMap`.
+    `is_over`: see `RowMap`. `read_orders` are those of earlier batches.
     """
     whole = recorded if joined is None else joined
     history = recorded if joined is None else split_columns(joined, live)
@@ -321,7 +326,7 @@ def map_columns(
         ambiguous=_find_ambiguous(recorded, types, names, names_by_version),
         keys=keys,
         rekeyed=find_rekeyed(keys),
-        partition_ends=find_partition_ends(recorded) if has_keys else {},
+        partition_ends=find_partition_ends(recorded, read_orders) if has_keys else {},
         other_key_from=find_other_key(recorded, keys, key),
     )
 
@@ -642,6 +647,9 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if change.version in to.settled and is_new and _has_values(image, to.key):
         # A row that was created then is a new one, whatever its key was: it has that of the table.
         return {name: image[name] for name in to.key}
+    is_doubtful = change.version in to.passed or _is_key_uncertain(change, to)
+    if change.op in ("u", "d") and is_doubtful and _may_lack_keys(change, to):
+        return UnfitColumn(to.key[0], _UNREAD_KEY)
     sent = _read_passed_key(change, image, to) or _read_uncertain_key(change, image, to)
     if sent is not None:
         return sent
@@ -713,7 +721,7 @@ def _read_uncertain_key(
         parts = (read_sent_key(before, (name,)) or {} for name in to.key_parts)
         return {name: value for part in (sent, *parts) for name, value in part.items()}
     claim = _find_claim(change, image, to)
-    if claim in ("fresh", "alone", "same") or (claim == "alike" and _is_key_open(change, to)):
+    if claim in ("fresh", "alone") or (claim == "alike" and _is_key_open(change, to)):
         # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
         return {name: image[name] for name in to.key}
     return None
@@ -745,7 +753,7 @@ def _read_passed_key(change: RowChange, image: Mapping[str, object], to: RowMap)
 def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> Claim:
     """What the lake must confirm of a row whose key at the source is uncertain, or came and went."""
     if _read_passed_key(change, image, to) is not None:
-        return "fresh" if change.op == "c" else "same" if _may_lack_keys(change, to) else "alike"
+        return "fresh" if change.op == "c" else "alike"
     if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
         return ""
     then, is_open = _list_then(change, to), _is_key_open(change, to)
@@ -760,8 +768,6 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         # PostgreSQL sends each column of the key that the row had.
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
-    if _may_lack_keys(change, to):
-        return "same"
     is_part = all(set(to.key) < key for key in others)
     if change.before is not None:
         return "" if not others else "alone" if is_part and change.op == "u" else "alike"

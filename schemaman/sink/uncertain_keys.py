@@ -6,7 +6,8 @@ still tells in most cases which row of the lake it is.
 Law: a row is written only if each key that the source may have had then names the same row of the lake, or
 none. So no two live rows of the lake are one row of the source, unless a record of that row waits.
 
-An update shows the row as it was then. What is uncertain is which row it was before: one with the same
+Nothing is known of a change while records of another partition may still show a key between. An update shows
+the row as it was then. What is uncertain is which row it was before: one with the same
 values in one possible key, and others in another one. Where the lake has none such, no row is left behind.
 """
 
@@ -23,18 +24,16 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_order import format_position
 
-Claim = Literal["", "fresh", "alike", "same", "first", "alone"]
+Claim = Literal["", "fresh", "alike", "first", "alone"]
 """What the lake must confirm of a row before it is written.
 
 Two rows conflict if they are the same in the columns of one possible key, and not in those of all keys. For
 an update, a row that lacks a column of a key may have any value there: all rows got the column at once.
 `fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys. Where it
-has no live row that conflicts, an update may be written without. `same`: it has one that is the same, as each
-other row conflicts by a key of which no record is read yet. `first`: only what holds of all: it has no newer
-row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have this
-claim, too. `alone`: as `first`, and no older record waits that may be of another row with the same key. So is
-an update where each possible key has all columns of the lake's key. `alike` and `same` wait for such records,
-too.
+has no live row that conflicts, an update may be written without. `first`: only what holds of all: it has no
+newer row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have
+this claim, too. `alone`: as `first`, and no older record waits that may be of another row with the same key.
+So is an update where each possible key has all columns of the lake's key. `alike` waits for such ones, too.
 
 A newer row of the key supersedes a change only if it is the same in all columns of keys, and no older row is
 left that the change may have been of. Otherwise the newer row may be another one of the source. For `first`

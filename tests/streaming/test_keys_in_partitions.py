@@ -110,3 +110,38 @@ def test_an_update_waits_whose_row_before_it_has_another_key_than_the_one_shown(
     lake.take([])
     assert list_values(lake) == {0, 1, 2, 3}
     assert [place[1:] for place in lake.withheld()] == [(1, 5)]
+
+
+def test_an_update_waits_while_the_row_that_is_the_same_may_have_changed_in_the_other_partition(
+    lake: MemorySink,
+) -> None:
+    """The row (3, 3) becomes (3, 1), and the row (2, 3) then becomes (3, 3) under the key (n)."""
+    lake.take([told(0, {"id": 3, "n": 3, "v": 0}), beside(told(1, {"id": 2, "n": 3, "v": 1}))])
+    lake.take([beside(late(4, {"id": 3, "n": 3, "v": 4}, N, "u"))])
+    lake.take([told(2, {"id": 3, "n": 1, "v": 2}, "u")])
+    lake.take([told(6, {"id": 6, "n": 6, "v": 6}, "c", N), told(7, {"id": 7, "n": 7, "v": 7}, "c", N)])
+    lake.take([])
+    assert 2 in list_values(lake)
+    assert (1, 4) in {place[1:] for place in lake.withheld()}
+
+
+def test_two_changes_overwrite_no_row_with_their_key_that_came_between_them(lake: MemorySink) -> None:
+    """The rows (4, 3) and (4, 4) share the key (id), which is (id, n) when the second one is new."""
+    lake.take([told(1, {"id": 1, "n": 1, "v": 1})])
+    lake.take([beside(late(3, {"id": 4, "n": 4, "v": 3}, BOTH))])
+    lake.take([])
+    assert list_values(lake) == {1, 3}
+    lake.take([told(2, {"id": 4, "n": 3, "v": 2}), late(5, {"id": 4, "n": 3, "v": 5}, BOTH, "u")])
+    lake.take([])
+    assert list_values(lake) == {1, 3}
+    assert {place[1:] for place in lake.withheld()} == {(0, 2), (0, 5)}
+
+
+def test_a_change_does_not_wait_for_partitions_that_earlier_batches_have_read(lake: MemorySink) -> None:
+    """The history has the first and the last record of a run, and the first partition is read in between."""
+    lake.take([told(0, {"id": 1, "n": 1, "v": 0}), beside(told(1, {"id": 2, "n": 2, "v": 1}))])
+    lake.take([late(n, {"id": n, "n": n, "v": n}, BOTH) for n in (4, 6)])
+    lake.take([replace(told(7, {"id": 7, "n": 7, "v": 7}, "c", BOTH), partition=2)])
+    lake.take([beside(late(5, {"id": 2, "n": 2, "v": 5}, BOTH, "u"))])
+    assert list_values(lake) >= {0, 5}
+    assert (1, 5) not in {place[1:] for place in lake.withheld()}

@@ -41,7 +41,7 @@ HELPERS = make_staged_helpers(TO)
 NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
            HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike, HELPERS.first,
-           HELPERS.last, HELPERS.same]  # fmt: skip
+           HELPERS.last]  # fmt: skip
 PARTS = {name: f"{HELPERS.parts}.{name}" for name in sorted(TO.key_parts)}
 """The nested fields of the helper column, each as a column of its own: SQLite has no structs."""
 Row = Mapping[str, Any]
@@ -135,10 +135,7 @@ def uncertain_rows(draw) -> dict[str, Any]:
     row = draw(parts())
     own = {name: draw(st.sampled_from((row[name], 1, 2, None))) for name in PARTS}
     first, last = sorted(draw(st.integers(1, int(row[ORDER][:5]))) for _ in range(2))
-    is_same = draw(st.booleans())
-    return {
-        **row, claim: order(first), HELPERS.last: order(last), HELPERS.same: is_same, HELPERS.parts: own,
-    }  # fmt: skip
+    return {**row, claim: order(first), HELPERS.last: order(last), HELPERS.parts: own}
 
 
 @settings(max_examples=5000 if PROOF else 400)

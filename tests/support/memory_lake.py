@@ -330,17 +330,16 @@ class MemoryTable:
         if fresh and old and not self._is_dead(old) and is_same_position(old[ORDER] or "", fresh):
             return False
         at = "" if old is None else old[ORDER] or ""
-        supersedes = fresh or alike or last != staged[ORDER] or is_same or at < to.other_key_from
-        if old is not None and at >= (fresh or alike or last) and supersedes:
+        is_final = not (fresh or alike) and last == staged[ORDER] and not is_same and at != last
+        if old is not None and is_final and at >= max(staged[helpers.first] or last, to.other_key_from):
+            return True
+        if old is not None and at >= (fresh or alike or last):
             deletes = not self._is_dead(old) and old[ORDER] < staged[ORDER]
             is_gone = fresh and staged[DELETED] and not deletes
             if not (fresh or alike) or old[ORDER] == staged[ORDER] or is_gone:
                 return False
-            is_left = bool(alike) and (
-                staged[helpers.same]
-                or any(
-                    order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
-                )
+            is_left = bool(alike) and any(
+                order < alike and _do_conflict(own, row, to, lacks_columns=True) for row, order in there
             )
             return not is_same or is_left
         if fresh and old is not None and not self._is_dead(old):
@@ -359,7 +358,7 @@ class MemoryTable:
             and (row[helpers.alike] or (row[helpers.fresh] or row[helpers.first] or row[ORDER]) < alike)
         ]  # fmt: skip
         return (
-            bool(staged[DELETED] or staged[helpers.same])
+            staged[DELETED]
             or not to.possible_keys
             or any(
                 _do_conflict(own, row, to, lacks_columns=True)

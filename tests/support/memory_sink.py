@@ -397,7 +397,7 @@ class MemorySink:
         self.stopped.discard(follower.lake_table)
         self.blocked.pop(follower.lake_table, None)
         told = reading.histories[table]
-        to = brought.map_rows(told)
+        to = brought.map_rows(told, reading.read_orders)
         self.notes += brought.notes
         self.plans |= {} if brought.waiting is None else {follower.lake_table: brought.waiting}
         said, why = decide_truncate(self.policy, follower)
@@ -413,7 +413,7 @@ class MemorySink:
             follower.lake_table, format_table(table), len(waiting), lacking, checksum=which
         )
         gone = describe_late_tables(context, lake, follower, told) if waiting else ()
-        gone = (*gone, table not in self.active)
+        gone = (*gone, table not in self.active, *sorted(to.partition_ends.items()))
         vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told, gone)
         if not vain:
             self._reject(again)

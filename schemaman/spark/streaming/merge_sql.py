@@ -181,25 +181,25 @@ def format_other_row_query(
     before = f"NOT ({is_itself}) AND NOT ({is_gone_before}) AND {came_before}"
     is_staged = format_conflict(staged, before, lacks_columns=True)
     in_table = format_conflict(table, there, lacks_columns=True)
-    is_strict = f"coalesce(s.{quote(helpers.same)}, false)"
-    conflicts = f"({is_strict} OR {in_table} OR {is_staged})" if keys else "true"
+    conflicts = f"({in_table} OR {is_staged})" if keys else "true"
     claimed = f"coalesce({fresh}, {alike}, {last})"
-    supersedes = f"coalesce({fresh}, {alike}) IS NOT NULL OR {last} <> s.{quote(ORDER)} OR ({same})"
-    supersedes += f" OR t.{quote(ORDER)} < {literal(other_key_from)}"
-    is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed} AND ({supersedes}), false)"
+    is_newer = f"coalesce(t.{quote(ORDER)} >= {claimed}, false)"
+    # A row that came meanwhile, by another key, perhaps.
+    came = f"t.{quote(ORDER)} >= coalesce(s.{quote(helpers.first)}, {last}) AND t.{quote(ORDER)} <> {last}"
+    came += f" AND t.{quote(ORDER)} >= {literal(other_key_from)}"
+    is_final = f"coalesce({fresh}, {alike}) IS NULL AND {last} = s.{quote(ORDER)}"
+    is_other = f"coalesce({is_final} AND {came} AND NOT ({same}), false)"
     # The delete is of the row that the change made: it must not delete another one that is live meanwhile.
     deletes = f"({alive} AND t.{quote(ORDER)} < s.{quote(ORDER)})"
     is_gone = f"({fresh} IS NOT NULL AND s.{quote(DELETED)} AND NOT coalesce({deletes}, false))"
     older = f"{there} AND coalesce(r.{quote(ORDER)}, '') < {alike}"
     is_left = format_conflict(table, older, lacks_columns=True) if keys else "false"
-    is_over = (
-        f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_strict} OR {is_left}))"
-    )
+    is_over = f"t.{quote(ORDER)} = s.{quote(ORDER)} OR {is_gone} OR (({same}) AND NOT ({is_left}))"
     newer = format_conflict(table, f"r.{quote(ORDER)} > {last}") if keys else "false"
     is_written = f"{alive} AND {_format_same_position(f't.{quote(ORDER)}', fresh)}"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} WHERE NOT coalesce({is_written}, false) AND ("
-        f"({is_newer} AND coalesce({fresh}, {alike}) IS NOT NULL AND NOT ({is_over})) "
+        f"{is_other} OR ({is_newer} AND coalesce({fresh}, {alike}) IS NOT NULL AND NOT ({is_over})) "
         f"OR (NOT {is_newer} AND (({fresh} IS NOT NULL AND coalesce({alive}, false)) "
         f"OR (NOT coalesce({alike} IS NOT NULL AND {alive} AND {same}, false) "
         f"AND ({newer} OR ({alike} IS NOT NULL AND (s.{quote(DELETED)} OR {conflicts})))))))"

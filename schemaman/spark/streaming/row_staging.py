@@ -118,8 +118,6 @@ DELETE_WAITS = (
     "newer than the delete, could not be decoded: the delete waits until that record is decoded, or "
     "deleted from the quarantine (lake_table = '')"
 )
-_ALIKE = ("alike", "same")
-"""Claims of a row that the lake has already."""
 OTHER_ROW = (
     "its key is uncertain: the connector reads keys late, and the row of the lake with the key of this "
     "record may be another one; it waits for `schemaman decide confirm TABLE key`, or for a snapshot of the "
@@ -298,7 +296,7 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
-            is_behind = change is not None and change.claim in ("alone", *_ALIKE) and earlier is not None
+            is_behind = change is not None and change.claim in ("alone", "alike") and earlier is not None
             if change is not None and (is_behind or (good and not self._is_confirmed(change, good))):
                 reason, change = OTHER_ROW, None
             if needs_text and change is not None:
@@ -336,9 +334,9 @@ class ChangeFolder:
         Where the first one claims the row of the table, the later ones claim the same columns of keys.
         """
         before = good[-1]
-        if change.claim in _ALIKE and before.op != "d":
+        if change.claim == "alike" and before.op != "d":
             return all(_has_same_part(before, change, name) for name in self.to.key_parts)
-        is_claimed = good[0].claim in _ALIKE and _needs_rows(change)
+        is_claimed = good[0].claim == "alike" and _needs_rows(change)
         if is_claimed and not all(_has_same_part(good[0], change, name) for name in self.to.key_parts):
             return False
         is_absent = change.claim == "fresh" and (
@@ -369,10 +367,9 @@ class ChangeFolder:
             helpers.unsent: row.unsent_order,
             helpers.since: self._find_oldest_dropped(changes, row),
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
-            helpers.alike: changes[0].order if changes[0].claim in _ALIKE else None,
+            helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
             helpers.first: None if first is None else first.order,
             helpers.last: None if claimed is None else claimed.order,
-            helpers.same: changes[0].claim == "same",
             helpers.alone: any(change.claim == "alone" for change in changes),
             # Later changes of the row, which are certain, may have other values.
             helpers.parts: claimed and {name: claimed.values.get(name) for name in self.to.key_parts},

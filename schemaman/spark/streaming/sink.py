@@ -766,7 +766,8 @@ class _BatchRun:
     def _make_writer(self, sink_table: SinkTable, outcome: Ready) -> TableWriter:
         history, stamps = self.histories[sink_table.table], self.sink._stamps
         follower = outcome.redirect(sink_table)
-        return TableWriter(self.spark, follower, outcome, history, stamps, self._make_turn(follower))
+        orders = self.reading.read_orders
+        return TableWriter(self.spark, follower, outcome, history, stamps, self._make_turn(follower), orders)
 
     def _make_turn(self, follower: SinkTable) -> TakeTurn:
         """Make what keeps other jobs from adding rows to a log meanwhile."""
@@ -823,7 +824,7 @@ class _BatchRun:
             return 0, 0
         tried, history = self.sink._attempts, self.histories[sink_table.table]
         late = describe_late_tables(self.migration, self.executor, sink_table, history)
-        late = (*late, self._is_quiet(sink_table))
+        late = (*late, self._is_quiet(sink_table), *sorted(writer.partition_ends.items()))
         if tried.is_unchanged(quarantined, writer.lake, history, late):
             return 0, 0
         records = copy_records(

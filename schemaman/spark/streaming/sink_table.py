@@ -11,6 +11,7 @@ from schemaman.migration.plan import Plan
 from schemaman.migration.settings import TargetSetting
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.schema import TableId
+from schemaman.sink.progress import NO_ORDERS, ReadOrders
 from schemaman.sink.row_mapping import RowMap, limit_versions, map_columns
 from schemaman.sink.row_places import RowPlace
 
@@ -69,7 +70,7 @@ class Ready:
         """The history of the table's source with these renames."""
         return apply_decisions(history, Decisions(self.proven)) if self.proven else history
 
-    def map_rows(self, history: TableHistory) -> RowMap:
+    def map_rows(self, history: TableHistory, read_orders: ReadOrders = NO_ORDERS) -> RowMap:
         """The mapping of source columns to columns of this table."""
         history = history if self.place is None else self.place.cut_incarnations(history)
         joined = self.join_renames(history)
@@ -83,6 +84,7 @@ class Ready:
             ignores_additions=self.ignores_additions,
             proves_keys=self.proves_keys,
             is_over=self.is_over,
+            read_orders=read_orders,
         )
         found = replace(found, adds_texts=self.adds_texts, closed=self.closed)
         if self.place is None or (not self.place.first and self.place.until is None):

@@ -46,7 +46,6 @@ def make_staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.alike)} string",
         f"{quote_name(helpers.first)} string",
         f"{quote_name(helpers.last)} string",
-        f"{quote_name(helpers.same)} boolean",
         f"{quote_name(helpers.alone)} boolean",
         *(f"{quote_name(helpers.parts)} {_format_staged_type(type)}" for type in _make_parts_type(to)),
         f"{quote_name(helpers.reason)} string",
@@ -98,7 +97,6 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.alike, arrow.string()),
             (helpers.first, arrow.string()),
             (helpers.last, arrow.string()),
-            (helpers.same, arrow.bool_()),
             (helpers.alone, arrow.bool_()),
             *((helpers.parts, to_arrow_type(type)) for type in _make_parts_type(to)),
             (helpers.reason, arrow.string()),
@@ -115,7 +113,7 @@ def _make_parts_type(to: RowMap) -> tuple[Struct, ...]:
 
 _NAMES = (
     "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "first",
-    "last", "same", "alone", "parts", "reason", "places",
+    "last", "alone", "parts", "reason", "places",
 )  # fmt: skip
 
 
@@ -130,12 +128,12 @@ class HelperColumns:
     from which on the table must not have the row as deleted.
     `unread`: the span between an undecodable record that may have a value and the record that lacks it
     (`unread.span`); a row of the table from within the span has the value.
-    `since`: the order of the oldest value of a dropped column. `fresh`: the table must have no live row from
-    before this order. `alike`: it must have one, with the same values in the columns of keys, or none that
-    conflicts (`uncertain_keys`); if `same`, only the former. `first`: the order of the first change with the
-    claim of this name. `last`: that of the last change with one of these claims, whose columns of keys are
-    `parts`: the table must have no row that conflicts and is newer. `alone`: no older record may wait that
-    has the same key.
+    `since`: the order of the oldest value of a dropped column. `fresh`: the table must have
+    no live row from before this order. `alike`: it must have one, with the same values in the columns of
+    keys, or none that conflicts (`uncertain_keys`). `first`: the order of the first change
+    with the claim of this name. `last`: that of the last change with one of these claims, whose columns of
+    keys are `parts`: the table must have no row that conflicts and is newer. `alone`: no older record may
+    wait that has the same key.
     `reason`: why the row cannot be written.
     `places`: the records of the row.
     """
@@ -152,7 +150,6 @@ class HelperColumns:
     alike: str
     first: str
     last: str
-    same: str
     alone: str
     parts: str
     reason: str

@@ -21,6 +21,7 @@ from schemaman.migration.properties.names import TRUNCATED_PROPERTY
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
+from schemaman.sink.progress import ReadOrders
 from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.written_rows import list_key_sets
@@ -108,6 +109,7 @@ class TableWriter:
         history: TableHistory,
         stamps: BatchCommits,
         take_turn: TakeTurn,
+        read_orders: ReadOrders,
     ) -> None:
         self._spark = spark
         self._take_turn = take_turn
@@ -115,7 +117,7 @@ class TableWriter:
         self._follower = sink_table
         self._stamps = stamps
         self.lake = ready.lake
-        self._row_map = ready.map_rows(history)
+        self._row_map = ready.map_rows(history, read_orders)
         self._key_sets = list_key_sets(history, self._row_map.names, self._row_map.key)
         self._has_one_topic = len(history.topics) < 2
 
@@ -123,6 +125,11 @@ class TableWriter:
     def sink_table(self) -> SinkTable:
         """The lake table that takes the rows: that of the source, or its successor."""
         return self._follower
+
+    @property
+    def partition_ends(self) -> Mapping[tuple[str, int], str]:
+        """How far each partition was read, where rows wait for that."""
+        return self._row_map.partition_ends
 
     @property
     def has_key(self) -> bool:
