@@ -349,9 +349,10 @@ def _alter_much(chance: random.Random, table: Mapping[str, Any], tables: Sequenc
             clauses.append(f"RENAME COLUMN {name} TO {chance.choice(('former', 'later', 'spare'))}")
         else:
             clauses.append(f"DROP COLUMN {name}")
-    free = [t for t in TABLES if t not in {each["name"] for each in tables}]
+    # MariaDB 10.11 leaves the former table as well if a name has characters that files spell otherwise.
+    free = [t for t in TABLES if t.isalpha() and t not in {each["name"] for each in tables}]
     chance.shuffle(clauses)
-    if free and chance.random() < 0.1:
+    if free and table["name"].isalpha() and chance.random() < 0.1:
         clauses.append(f"RENAME TO {SCHEMA}.{quote(chance.choice(free))}")
     return _alter(table, ", ".join(clauses))
 

@@ -25,6 +25,7 @@ from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     PLAN_PROPERTY,
+    PREDECESSOR_PROPERTY,
     SOURCE_PROPERTY,
     SUCCESSOR_PROPERTY,
     TAKEN_PROPERTY,
@@ -32,7 +33,7 @@ from schemaman.migration.properties.names import (
     format_property,
 )
 from schemaman.migration.properties.stamped_version import find_version_around, format_began
-from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.properties.table_record import format_predecessor, read_record
 from schemaman.migration.recipes.move_table import name_displaced, plan_move
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
@@ -551,6 +552,8 @@ class TableMover:
         """
         free = name_displaced(address, lambda name: self._inspect(name) is None)
         moved = () if free is None else self._move(migration_source(history), lake, (address, free), turn)
+        linked = self._link_successor(lake, address, str(free)) if moved else ()
+        moved = (*moved, *linked)
         if taker is None or not moved:
             return moved
         addresses = [free if each == address else each for each in read_record(taker.lake.properties).taken]
@@ -704,6 +707,18 @@ class TableMover:
                 self.executor.run(statement)
                 return (statement,)
         return ()
+
+    def _link_successor(self, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+        """Let the table after one that made room name its new address: another one has the former name."""
+        successor = read_record(lake.properties).successor
+        after = self._inspect(successor) if successor else None
+        named = None if after is None else read_record(after.properties).predecessor
+        if named is None or named.table != address:
+            return ()
+        name = TARGETS.get(self.target.format).table_name(str(successor))
+        statement = set_properties(name, {PREDECESSOR_PROPERTY: format_predecessor(replace(named, table=to))})
+        self.executor.run(statement)
+        return (statement,)
 
     def _stamp(self, lake: LakeTable, address: str, stamp: Mapping[str, str]) -> LakeTable:
         """Write a stamp into a table that is still under its name, and return it.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from schemaman.migration.policy import Policy
+from schemaman.migration.properties.table_record import read_record
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
 from tests.support.memory_sink import MemorySink
@@ -126,3 +127,25 @@ def test_a_table_with_a_successor_exchanges_names(store: SqlStore, size: int) ->
     source.write("b", "six", "b")
     found = source.take(size)
     assert (found["a"], found["b"]) == ({1: "a2", 2: "a"}, {"five": "b1", "six": "b"})
+
+
+@pytest.mark.parametrize("size", [3, 99])
+def test_a_table_with_an_earlier_key_is_found_by_its_successor(store: SqlStore, size: int) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    source = Source(lake)
+    source.create("a", "v")
+    source.create("b", "w")
+    for id, table in ((1, "a"), (2, "a"), (3, "b"), (4, "b")):
+        source.write(table, id, table)
+    source.retype_key("b")
+    source.write("b", "five", "b")
+    source.exchange("a", "b", "x")
+    source.write("b", 1, "a1", "u")
+    source.write("a", "five", "b1", "u")
+    source.take(size)
+    records = {n: read_record(t.live.properties) for n, t in lake.tables.items() if t.live is not None}
+    links = [(n, r.predecessor.table) for n, r in records.items() if r.predecessor is not None]
+    assert [(records[before].successor, n) for n, before in links] == [(n, n) for n, _ in links]
+    ((newer, older),) = links
+    assert {row["id"] for row in lake.tables[older].read()} == {3, 4}
+    assert newer in {each.live.name for each in lake.lake()}

@@ -7,7 +7,7 @@ in Python as its statement says it.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +23,7 @@ from schemaman.history.untyped_columns import read_as_texts
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
-from schemaman.migration.properties.names import TRUNCATED_PROPERTY
+from schemaman.migration.properties.names import SOURCE_PROPERTY, TRUNCATED_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     ORDER,
@@ -551,14 +551,22 @@ class MemorySink:
     def lake(self) -> list[ComparedTable]:
         """The lake tables; those that made room for another one, and their successors, are left out.
 
-        So are those whose rows another one has taken over.
+        So are those whose rows another one has taken over. A table with rows of an earlier key made room and
+        stays: its successor names it.
         """
         sources = self.sources | {self._follower(t).lake_table: t for t in self.store.tables()}
         inspect = partial(MemoryLake(self.tables).inspect, format=self.format)
         first = {self._follower(t).lake_table for t in self.store.tables()}
         reached = {each.address for name in first for each in list_successors(inspect, name)}
-        live = [table.live for table in self.tables.values() if table.live is not None]
-        kept = (first | reached) - {name for each in live for name in read_record(each.properties).taken}
+        tables = [table.live for table in self.tables.values() if table.live is not None]
+        kept = (first | reached) - {name for each in tables for name in read_record(each.properties).taken}
+        named = {str(table): table for table in self.store.tables()}
+        for address in [*kept]:
+            for before in self._list_predecessors(address):
+                kept.add(before)
+                live = self.tables[before].live
+                assert live is not None
+                sources.setdefault(before, named[live.properties[SOURCE_PROPERTY]])
         sources = {name: table for name, table in sources.items() if name in kept}
         return [
             ComparedTable(
@@ -570,6 +578,15 @@ class MemorySink:
             for name, table in self.tables.items()
             if table.live is not None and name in sources
         ]
+
+    def _list_predecessors(self, address: str) -> Iterator[str]:
+        """List the tables with the older rows of a table, the newest first."""
+        while (table := self.tables.get(address)) is not None and table.live is not None:
+            predecessor = read_record(table.live.properties).predecessor
+            if predecessor is None or predecessor.table not in self.tables:
+                return
+            address = predecessor.table
+            yield address
 
 
 def _split(
