@@ -342,7 +342,7 @@ class ChangeFolder:
         is_absent = change.claim == "fresh" and (
             before.op == "d" or is_same_position(before.order, change.order)
         )
-        return change.claim not in ("fresh", *_ALIKE) or is_absent
+        return change.claim in ("", "first", "alone") or is_absent
 
     def _fold_changes(
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
