@@ -278,14 +278,17 @@ def _drop_column(chance: random.Random, table: Mapping[str, Any], _: object) -> 
 
 def _replace_column(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
     """A column goes, and its name comes back: as a new column, or as that of its neighbour."""
-    old = pick_column(chance, table)["name"]
+    column = pick_column(chance, table)
+    old = column["name"]
     others = [c["name"] for c in table["columns"] if c["name"] != old]
     if others and chance.random() < 0.5:
         # In one statement Debezium 3.5 fails, or keeps the structure from before it.
         other = quote(chance.choice(others))
         return _alter(table, f"DROP COLUMN {quote(old)}", f"RENAME COLUMN {other} TO {quote(old)}")
     clauses = (f"DROP COLUMN {quote(old)}", f"ADD COLUMN {quote(old)} {_define(chance)}")
-    return _alter(table, *((", ".join(clauses),) if chance.random() < 0.5 else clauses))
+    # MariaDB keeps such a column in its index, and Debezium 3.5 takes it out of the key of each record.
+    is_one = not column["indexed"] and chance.random() < 0.5
+    return _alter(table, *((", ".join(clauses),) if is_one else clauses))
 
 
 def _rename_column(chance: random.Random, table: Mapping[str, Any], _: object) -> tuple[str, ...]:
