@@ -755,10 +755,10 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         before = _map_before(change, to)
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
     is_part = all(set(to.key) < key for key in others) and not _may_lack_keys(change, to)
-    if change.before is not None and frozenset() in others:
-        return "sole"
     if change.before is not None:
-        return "" if not others else "alone" if is_part and change.op == "u" else "alike"
+        # The row before it names the row of the lake, if each row with that key is there, or waits.
+        is_elsewhere = _may_lack_keys(change, to) or bool(_list_keys_before(change, to))
+        return "" if not others else "alike" if is_elsewhere else "alone"
     if set(to.key) < then and is_part:
         return "alone"
     is_certain = is_over if is_open else then == set(to.key)

@@ -23,7 +23,7 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_order import format_position
 
-Claim = Literal["", "fresh", "alike", "first", "alone", "sole"]
+Claim = Literal["", "fresh", "alike", "first", "alone"]
 """What the lake must confirm of a row before it is written.
 
 Two rows conflict if they are the same in the columns of one possible key, and not in those of all keys. For
@@ -32,8 +32,8 @@ an update, a row that lacks a column of a key may have any value there: all rows
 has no live row that conflicts, an update may be written without. `first`: only what holds of all: it has no
 newer row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have
 this claim, too. `alone`: no older record waits that may be of another row with the same key. So is an update
-where each possible key has all columns of the lake's key. `sole`: both `alike` and `alone`. So is a change,
-sent with the row before it, where the source may have had no key: several rows may have the lake's key then.
+where each possible key has all columns of the lake's key. So is a change whose
+record has the row before it: each row of the source with that key is in the lake, or a record of it waits.
 
 A newer row of the key supersedes a change only if it is the same in all columns of keys, and no older row is
 left that the change may have been of. Otherwise the newer row may be another one of the source.

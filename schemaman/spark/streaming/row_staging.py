@@ -97,7 +97,6 @@ CHANGE_ARROW = arrow.schema([
     ("reason", arrow.string()), ("unread", arrow.int64()),
 ])  # fmt: skip
 _ROWS_AT_ONCE = 2_000
-_ALIKE, _ALONE = ("alike", "sole"), ("alone", "sole")
 VALUE_LOST = (
     "a value was not sent because it did not change, and its row was created again before: the value "
     "is not known"
@@ -297,7 +296,7 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
-            is_behind = change is not None and change.claim in _ALONE and earlier is not None
+            is_behind = change is not None and change.claim == "alone" and earlier is not None
             if change is not None and (is_behind or (good and not self._is_confirmed(change, good[-1]))):
                 reason, change = OTHER_ROW, None
             if needs_text and change is not None:
@@ -331,12 +330,12 @@ class ChangeFolder:
 
     def _is_confirmed(self, change: LakeChange, before: LakeChange) -> bool:
         """Whether the change before confirms what one with an uncertain key claims of its row."""
-        if change.claim in _ALIKE and before.op != "d":
+        if change.claim == "alike" and before.op != "d":
             return all(_has_same_part(before, change, name) for name in self.to.key_parts)
         is_absent = change.claim == "fresh" and (
             before.op == "d" or is_same_position(before.order, change.order)
         )
-        return change.claim not in ("fresh", *_ALIKE) or is_absent
+        return change.claim in ("", "first", "alone") or is_absent
 
     def _fold_changes(
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
@@ -348,7 +347,7 @@ class ChangeFolder:
             return
         records = [_make_key(record) for record in row.records]
         first = next((change for change in changes if change.claim == "first"), None)
-        claimed = changes[0] if changes[0].claim in ("fresh", *_ALIKE) else first
+        claimed = changes[0] if changes[0].claim in ("fresh", "alike") else first
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
@@ -361,9 +360,9 @@ class ChangeFolder:
             helpers.unsent: row.unsent_order,
             helpers.since: self._find_oldest_dropped(changes, row),
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
-            helpers.alike: changes[0].order if changes[0].claim in _ALIKE else None,
+            helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
             helpers.first: None if first is None else first.order,
-            helpers.alone: any(change.claim in _ALONE for change in changes),
+            helpers.alone: any(change.claim == "alone" for change in changes),
             # Later changes of the row, which are certain, may have other values.
             helpers.parts: claimed and {name: claimed.values.get(name) for name in self.to.key_parts},
             helpers.places: records,
