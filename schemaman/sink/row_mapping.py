@@ -711,8 +711,6 @@ def _read_uncertain_key(
         sent = read_sent_key(before, to.key)
         if sent is None or (change.op == "u" and any(image.get(n) != v for n, v in sent.items())):
             return None
-        if frozenset() in _list_keys_then(change, to) and _may_lack_keys(change, to):
-            return None
         if frozenset() in _list_keys_before(change, to):
             return None
         if change.op == "u":
@@ -770,7 +768,8 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
         others = {key for key in others if not key or read_sent_key(before, key) is not None}
     is_part = all(set(to.key) < key for key in others)
     if change.before is not None:
-        return "" if not others else "alone" if is_part and change.op == "u" else "alike"
+        # The row before it names the row of the lake, if each row with that key is there, or waits.
+        return "" if not others else "alike" if _list_keys_before(change, to) else "alone"
     if set(to.key) < then and is_part:
         return "alone"
     is_certain = is_over if is_open else then == set(to.key)

@@ -33,7 +33,9 @@ an update, a row that lacks a column of a key may have any value there: all rows
 has no live row that conflicts, an update may be written without. `first`: only what holds of all: it has no
 newer row that conflicts, live or deleted, as a change of this row that came before. Rows of earlier keys have
 this claim, too. `alone`: as `first`, and no older record waits that may be of another row with the same key.
-So is an update where each possible key has all columns of the lake's key. `alike` waits for such ones, too.
+So is an update where each possible key has all columns of the lake's key. So is a change whose record has the
+row before it: each row of the source with that key is in the lake, or a record of it waits. `alike` waits for
+such records, too.
 
 A newer row of the key supersedes a change only if it is the same in all columns of keys, and no older row is
 left that the change may have been of. Otherwise the newer row may be another one of the source. For `first`

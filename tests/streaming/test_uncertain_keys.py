@@ -875,7 +875,7 @@ def late_and_full(
 ) -> Record:
     """A change that was read late; an update of the whole row `before`, or a delete of it."""
     op = "c" if before is None else "u" if row else "d"
-    record = told(offset, row or before or {}, op, key or ("id",), 15_000 if key else 60_000_000)
+    record = told(offset, row or before or {}, op, key or ("id",), 15_000 if key == ("n",) else 60_000_000)
     value = json.loads(record.value or b"")
     value["payload"]["before"] = before
     return replace(record, key=record.key if key else None, value=json.dumps(value).encode())
@@ -922,3 +922,21 @@ def test_an_update_without_the_row_before_it_had_a_key(lake: MemorySink, size: i
     assert lake.withheld() == {}
     found = [[(row["id"], row["v"]) for row in rows] for rows in read_rows(lake)]
     assert found == [[(0, 1), (1, 1), (2, 1)], [(1, 3), (2, 4), (5, 1), (6, 1)]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_change_names_its_row_by_the_row_before_it_whatever_its_key_was(
+    lake: MemorySink, size: int, ends: bool
+) -> None:
+    """No record shows the values of the next key for rows of the lake: all rows got its column at once."""
+    records = [told(n, {"id": n, "n": n}) for n in range(4)]
+    before = [{"id": n, "n": n, "rank": 9 - n} for n in range(4)]
+    records += [late_and_full(4, {**before[1], "n": 7}, before[1], ("rank",))]
+    records += [late_and_full(5, {}, before[2], ("rank",)), late_and_full(6, before[1], None, ("rank",))]
+    records += [late_and_full(7, {**before[1], "n": 8}, before[1], ("rank",))]
+    records += [told(n, {"n": n, "rank": n}, key=("rank",)) for n in (8, 9)] if ends else []
+    take(lake, records, size)
+    assert {place[2] for place in lake.withheld()} == {6, 7}
+    rows = read_rows(lake)[0]
+    assert {row["id"]: row["n"] for row in rows} == {0: 0, 1: 7, 3: 3}

@@ -239,6 +239,7 @@ def _use_earlier_table(state: MigrationState, place: RowPlace, table: LakeTableA
             keeps_both=state.source.keeps_both,
             proves_keys=True,
             place=replace(place, table=LakeTableAt(table.address, lake)),
+            is_over=state.rows.is_quiet,
         )
     )
 
