@@ -16,6 +16,7 @@ import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -173,15 +174,17 @@ def main() -> None:
             (at / part).mkdir()
         broker = stack.enter_context(broker_in(at / "broker", secured))
         if asked.database == "mariadb":
-            make, source = record_mariadb, stack.enter_context(mariadb())
+            server = stack.enter_context(mariadb())
             worker = stack.enter_context(connect_in(at / "connect", broker, connectors=CONNECTORS))
+            make = partial(record_mariadb, server=server, worker=worker, broker=broker)
         else:
             worker = stack.enter_context(connect_in(at / "connect", broker))
-            make, source = record, stack.enter_context(postgres()).url
+            url = stack.enter_context(postgres()).url
+            make = partial(record, database=url, worker=worker, broker=broker)
         for seed in range(int(first), int(last or first) + 1):
             began = time.monotonic()
             try:
-                make(asked.folder, seed, asked.steps, source, worker, broker)
+                make(asked.folder, seed, asked.steps)
             except NotReady as error:
                 # Its records are of no use without an end.
                 reason = str(error).split("Caused by: ")[-1]
