@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.ingest.recorded_sources import TOGETHER
 from schemaman_cli.main import main
 from tests.ingest.test_killed_ingest import PATIENCE, remembered, split, survived
 from tests.live.database import Postgres, postgres, schema_of_its_own
@@ -38,9 +39,9 @@ def ingest(parts: Sequence[Path], url: str) -> list[str]:
 def test_a_server_that_is_killed_loses_nothing_and_keeps_nothing_twice(
     server: Postgres, tmp_path: Path, figure: Callable[[str, object], None]
 ) -> None:
-    parts = split(tmp_path)[: None if PROOF else 8]
+    parts = split(tmp_path)[: None if PROOF else TOGETHER + 20]  # two transactions
     undisturbed = schema_of_its_own(server.url)
-    assert finished(start(ingest(parts[:1], undisturbed))) == 0
+    assert finished(start(ingest(parts[:1], schema_of_its_own(server.url)))) == 0
     began = time.monotonic()
     assert finished(start(ingest(parts, undisturbed))) == 0
     seconds, expected = time.monotonic() - began, remembered(undisturbed)
