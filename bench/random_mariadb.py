@@ -15,6 +15,7 @@ from bench.random_statements import (
     Change,
     Transaction,
     choose_transaction,
+    choose_write,
     list_key,
     pick_column,
     pick_free_name,
@@ -232,17 +233,14 @@ def _define(chance: random.Random, type: str = "") -> str:
 
 def _write(chance: random.Random, table: Mapping[str, Any]) -> str:
     columns = [c for c in table["columns"] if not c["generated"]]
-    key = list_key(table)
-    kind = chance.choices(("insert", "update", "key", "delete", "truncate"), (50, 28, 5, 15, 1))[0]
-    if kind == "insert" or not columns:
+    kind, count, changed = choose_write(chance, table, columns)
+    if kind == "insert":
         return make_insert(chance, table)
     if kind == "truncate":
         return f"TRUNCATE TABLE {_place(table)}"
-    some = f"ORDER BY rand() LIMIT {chance.choice((1, 1, 2))}"
+    some = f"ORDER BY rand() LIMIT {count}"
     if kind == "delete":
         return f"DELETE FROM {_place(table)} {some}"
-    mine = [c for c in columns if (c["name"] in key) == (kind == "key")] or columns
-    changed = chance.sample(mine, min(len(mine), chance.choice((1, 1, 2))))
     sets = ", ".join(f"{quote(c['name'])} = {_value(chance, c)}" for c in changed)
     return f"UPDATE {_place(table)} SET {sets} {some}"
 

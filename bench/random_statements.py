@@ -171,19 +171,33 @@ def _create(chance: random.Random, tables: Sequence[Mapping[str, Any]], name: st
 
 
 def _write(chance: random.Random, table: Mapping[str, Any]) -> str:
-    columns, key = table["columns"], list_key(table)
-    kind = chance.choices(("insert", "update", "key", "delete", "truncate"), (50, 28, 5, 15, 1))[0]
-    if kind == "insert" or not columns:
+    kind, count, changed = choose_write(chance, table, table["columns"])
+    if kind == "insert":
         return make_insert(chance, table)
     if kind == "truncate":
         return f"TRUNCATE {_place(table)}"
-    where = f"ctid IN (SELECT ctid FROM {_place(table)} ORDER BY random() LIMIT {chance.choice((1, 1, 2))})"
+    where = f"ctid IN (SELECT ctid FROM {_place(table)} ORDER BY random() LIMIT {count})"
     if kind == "delete":
         return f"DELETE FROM {_place(table)} WHERE {where}"
-    mine = [c for c in columns if (c["name"] in key) == (kind == "key")] or columns
-    changed = chance.sample(mine, min(len(mine), chance.choice((1, 1, 2))))
     sets = ", ".join(f"{c['name']} = {_value(chance, c)}" for c in changed)
     return f"UPDATE {_place(table)} SET {sets} WHERE {where}"
+
+
+def choose_write(
+    chance: random.Random, table: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]
+) -> tuple[str, int, Sequence[Mapping[str, Any]]]:
+    """Choose the kind of a write, the number of its rows, and which of the `columns` an update changes."""
+    kind = chance.choices(("insert", "update", "key", "delete", "truncate"), (50, 28, 5, 15, 1))[0]
+    if kind == "insert" or not columns:
+        return "insert", 1, ()
+    if kind == "truncate":
+        return kind, 0, ()
+    count = chance.choice((1, 1, 2))
+    if kind == "delete":
+        return kind, count, ()
+    key = list_key(table)
+    mine = [c for c in columns if (c["name"] in key) == (kind == "key")] or columns
+    return "update", count, chance.sample(mine, min(len(mine), chance.choice((1, 1, 2))))
 
 
 def list_key(table: Mapping[str, Any]) -> Sequence[str]:

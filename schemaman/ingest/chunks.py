@@ -79,7 +79,7 @@ class KnownOffsets:
     def count_behind(self, part: ChunkPart) -> ChunkPart:
         """Counts the ranges before each stretch of a part, which was read when fewer were known.
 
-        None of the others may lie beside or between offsets of the part.
+        None of the others may have an offset that is between the first and the last one of the part.
         """
         stretches = []
         for stretch in part.stretches:

@@ -54,8 +54,8 @@ class SourceReading(Generic[Source]):
         """Records the sources in order.
 
         `ahead` has the chunks of each, as a reading gives them that knows what was recorded before the first
-        source. If a chunk of them lies beside or between offsets of earlier sources, the source is read again
-        from there. An error is raised after all that was read before it is recorded.
+        source. If the offsets of a chunk overlap those of earlier sources, the source is read again from
+        there. An error is raised after all that was read before it is recorded.
 
         Raises as `Intake.enter_all`, and what the readings raise.
         """

@@ -80,7 +80,7 @@ def record_new_names(lake: LakeTable, renames: Mapping[str, str]) -> dict[str, s
     kept = tuple((renames.get(path[0], path[0]), *path[1:]) for path in record.kept)
     added = tuple(sorted({renames.get(name, name) for name in record.added}))
     united = {renames.get(name, name): order for name, order in record.united.items()}
-    # What is said of a part would be said of the column that gets its name.
+    # The properties of a part would be taken for those of the column that gets its name.
     displaced = {
         renames.get(name, name): replace(each, was=renames.get(each.was, each.was))
         for name, each in record.displaced.items()

@@ -109,9 +109,8 @@ def test_tables_that_exchange_names_once_keep_their_rows(store: SqlStore, size: 
     assert source.take(size) == {"b": {1: "a1", 2: "a"}, "a": {3: "b1", 4: "b"}}
 
 
-@pytest.mark.parametrize("size", [3, 99])
-def test_a_table_with_a_successor_exchanges_names(store: SqlStore, size: int) -> None:
-    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+def _exchange_with_a_successor(lake: MemorySink) -> Source:
+    """Two tables that exchange their names, once one of them has a key of another type."""
     source = Source(lake)
     source.create("a", "v")
     source.create("b", "w")
@@ -122,6 +121,13 @@ def test_a_table_with_a_successor_exchanges_names(store: SqlStore, size: int) ->
     source.exchange("a", "b", "x")
     source.write("b", 1, "a1", "u")
     source.write("a", "five", "b1", "u")
+    return source
+
+
+@pytest.mark.parametrize("size", [3, 99])
+def test_a_table_with_a_successor_exchanges_names(store: SqlStore, size: int) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    source = _exchange_with_a_successor(lake)
     source.exchange("a", "b", "y")
     source.write("a", 1, "a2", "u")
     source.write("b", "six", "b")
@@ -132,16 +138,7 @@ def test_a_table_with_a_successor_exchanges_names(store: SqlStore, size: int) ->
 @pytest.mark.parametrize("size", [3, 99])
 def test_a_table_with_an_earlier_key_is_found_by_its_successor(store: SqlStore, size: int) -> None:
     lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
-    source = Source(lake)
-    source.create("a", "v")
-    source.create("b", "w")
-    for id, table in ((1, "a"), (2, "a"), (3, "b"), (4, "b")):
-        source.write(table, id, table)
-    source.retype_key("b")
-    source.write("b", "five", "b")
-    source.exchange("a", "b", "x")
-    source.write("b", 1, "a1", "u")
-    source.write("a", "five", "b1", "u")
+    source = _exchange_with_a_successor(lake)
     source.take(size)
     records = {n: read_record(t.live.properties) for n, t in lake.tables.items() if t.live is not None}
     links = [(n, r.predecessor.table) for n, r in records.items() if r.predecessor is not None]
