@@ -557,7 +557,10 @@ class MemoryLake:
         """The table that rows come from, and the one that may have rows of their keys."""
         found = re.search(rf"FROM ({_PATH}) AS o LEFT ANTI JOIN ({_PATH}) AS n", statement)
         assert found, statement
-        return self._named(found[1]), self._named(found[2])
+        there, here = self._named(found[1]), self._named(found[2])
+        assert there.live is not None, statement
+        assert here.live is not None, statement
+        return there, here
 
     def _list_same(self, statement: str) -> list[tuple[tuple[str, ...], MemoryTable]]:
         """The keys of rows that two tables have from the same record, with the table to delete them from."""
@@ -576,7 +579,9 @@ class MemoryLake:
         return self.table(self._find_address(name))
 
     def _find_address(self, name: str) -> str:
-        return self.addresses.get(name, _parts(name)[-1])
+        """The address of a name in SQL: a process that goes on may name a table that it did not inspect."""
+        same = (address for address in self.tables if address.replace("`", "") == name.replace("`", ""))
+        return self.addresses.get(name) or next(same, _parts(name)[-1])
 
 
 def _count_newer(there: Mapping[Any, dict[Any, Any]], here: Mapping[Any, dict[Any, Any]]) -> int:
