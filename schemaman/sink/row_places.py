@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from schemaman.history.decisions import Decisions, Rename, apply_decisions
 from schemaman.history.versions import SchemaVersion, TableHistory, find_perhaps_made_anew
 from schemaman.migration.properties.stamped_version import find_stamped_version, find_version, format_began
 from schemaman.migration.properties.table_record import Predecessor, read_record
@@ -125,6 +126,7 @@ def find_place(
     begins_successors: bool,
     follows_names: bool = False,
     list_stuck: ListStuck | None = None,
+    renames: Sequence[Rename] = (),
     is_quiet: bool = False,
 ) -> RowPlace | None:
     """Find the table for the first of these versions; None if a table of the list has no known beginning.
@@ -132,8 +134,8 @@ def find_place(
     `tables` are the lake table of the source and its successors. `begins_successors`: the policy lets a
     table end where the source loses its key or gets one. `follows_names`: it lets one end whose source was
     dropped or renamed, and which could make no room for the table that has its name now. `list_stuck` lets
-    one end where a column of its key gets a type that its format does not make in place. `is_quiet`: see
-    `find_key_end`.
+    one end where a column of its key gets a type that its format does not make in place; by `renames` on
+    proof it may have got another name since. `is_quiet`: see `find_key_end`.
     """
     firsts = [0]
     for each in tables[1:]:
@@ -156,6 +158,7 @@ def find_place(
             begins_successors=begins_successors,
             follows_names=follows_names,
             list_stuck=list_stuck,
+            renames=renames,
         )
         if place is None or place.until is not None:
             return place and replace(place, rebuilt=place.rebuilt or gone.number)
@@ -189,7 +192,8 @@ def find_place(
             retyped = find_retyped_key_among(whole, versions)
         else:
             lake = newest.table.lake
-            retyped = find_retyped_key(whole, lake, list_stuck) or _find_respelled_key(
+            joined = apply_decisions(whole, Decisions(tuple(renames))) if renames else whole
+            retyped = find_retyped_key(joined, lake, list_stuck) or _find_respelled_key(
                 whole, lake, newest.first
             )
         later = end if retyped is None else _find_open_begin(whole) or end

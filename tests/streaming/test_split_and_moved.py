@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -225,3 +226,42 @@ def test_a_view_shows_the_values_of_a_split_column_whose_name_another_one_has_no
     source.take()
     assert source.lake.views
     require_readable_views(source.lake)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_view_shows_all_values_of_a_column_whose_former_name_another_column_got(
+    source: Source, is_late: bool
+) -> None:
+    """Rows of dropped columns are written in the same batch: no column is added for values that have one."""
+    kept = {"price": NUMBERS, "s": NUMBERS}
+    source.lake.view = "ice.read.{table}"
+    source.create("a", price=NUMBERS, qty=NUMBERS)
+    source.write("a", id=1, price=10, qty=11)
+    source.take()
+    begun = len(source.connector.records)
+    source.alter("a", "ADD s INT", **kept, qty=NUMBERS)
+    source.write("a", id=2, price=20, qty=21, s=1)
+    source.alter("a", "CHANGE qty note VARCHAR(10)", **kept, note=TEXTS)
+    source.write("a", id=3, price=30, note="x", s=1)
+    source.alter("a", "MODIFY note DATE", **kept, note=DAYS)
+    source.alter("a", "CHANGE price qty INT", qty=NUMBERS, note=DAYS, s=NUMBERS)
+    source.alter("a", "DROP s", qty=NUMBERS, note=DAYS)
+    source.write("a", id=4, qty=40, note=19000)
+    new = source.connector.records[begun:]
+    late = [record for record in new if is_late and record.offset in (1, 2) and record.topic == "srv.shop.a"]
+    source.lake.take([record for record in new if record not in late])
+    source.lake.take([replace(record, partition=1) for record in late])
+    assert (source.lake.withheld(), source.lake.stopped) == ({}, set())
+    (table,) = source.lake.lake()
+    rows = {
+        row["id"]: {n: v for n, v in row.items() if n.startswith(("note", "qty")) and v is not None}
+        for row in table.rows
+    }
+    assert rows == {
+        1: {"qty": 10, "qty__old": 11},
+        2: {"qty": 20, "qty__old": 21},
+        3: {"qty": 30, "note__3": "x"},
+        4: {"qty": 40, "note__2": date(2022, 1, 8)},
+    }
+    (view,) = source.lake.views.values()
+    assert re.search(r"coalesce\(.*`qty__old`.*\) AS `note`", view)

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy
 from schemaman.migration.properties.table_record import read_record
 from schemaman.store.sql.store import SqlStore
+from tests.cases.connector import Connector
 from tests.support.memory_sink import MemorySink
 from tests.support.records import Node, node, row_event, struct
 
@@ -327,3 +329,31 @@ def test_a_row_that_is_written_again_has_no_value_in_the_former_parts_of_a_renam
     told = [next(iter(TYPES[type][1].values())) for type in versions[-1].values()]
     assert len(found) == len(told)
     assert all(value in found or _is_same(value, found[0]) for value in told)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("ends", [(5,), (2, 5), (1, 3, 5), (1, 2, 3, 4, 5)], ids=str)
+def test_a_key_column_that_gets_another_type_and_then_another_name_has_a_successor(
+    store: SqlStore, format: str, ends: tuple[int, ...]
+) -> None:
+    """No record tells the rename: columns in the same place, of the same type, prove it."""
+    day = node("int32", "io.debezium.time.Date", version=1)
+    names, types = ("line", "line", "line", "note", "note"), (INT, INT, day, day, day)
+    connector = Connector("postgresql")
+    for at, (name, type, key) in enumerate(zip(names, types, (1, 2, 3, 4, 3), strict=True)):
+        columns, values = {"id": INT, name: type, "n": INT}, {"id": at, name: key, "n": at}
+        made = connector.row(columns, (name,), values=values)
+        own = {**json.loads(made.key or b""), "payload": {name: key}}
+        connector.records[-1] = replace(made, key=json.dumps(own).encode())
+    sink = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"))
+    for begin, end in pairwise((0, *ends)):
+        sink.take(connector.records[begin:end])
+    assert (sink.withheld(), sink.stopped) == ({}, set())
+    rows = [
+        {n: v for n, v in row.items() if n in ("line", "note", "n")}
+        for table in sink.lake()
+        for row in table.rows
+    ]
+    first = [{"line": at, "n": at - 1} for at in (1, 2)]
+    later = [{"note": date(1970, 1, at), "n": n} for at, n in ((4, 4), (5, 3))]
+    assert sorted(rows, key=str) == sorted((*first, *later), key=str)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from schemaman.history.struct_fields import lower_path
 from schemaman.history.versions import TableHistory
-from schemaman.migration.properties.displaced_columns import format_displaced
+from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
@@ -35,17 +35,26 @@ def keep_dropped(state: MigrationState) -> MigrationState:
     if not dropped and with_fields == history:
         return state
     ready = None if state.lake is None else Ready(state.lake)
-    if (
-        ready
-        and not _find_missing_columns(ready, history, dropped)
-        and not _lacks_nested_fields(ready, with_fields)
-    ):
-        return state
-    wanted = add_columns(with_fields, dropped)
-    kept = migrate_to_newest(state.context, state.recorded, wanted, state.keys)
+    if ready:
+        dropped = _leave_out_displaced(ready, history, dropped)
+        missing = _find_missing_columns(ready, history, dropped)
+        if not missing and not _lacks_nested_fields(ready, with_fields):
+            return state
+    kept = _add_dropped(state, with_fields, dropped)
+    if isinstance(kept, Blocked) and not kept.is_temporary and ready:
+        # a column that the table has, and cannot give the type that it had last, prevents no other one
+        others = tuple(column for column in dropped if column.name in missing)
+        again = _add_dropped(state, with_fields, others) if 0 < len(others) < len(dropped) else kept
+        kept = again if isinstance(again, Ready) else kept
     if isinstance(kept, Ready):
         return state.add(kept)
     return state.stop(kept) if kept.is_temporary else replace(state, undropped=kept.reason)
+
+
+def _add_dropped(
+    state: MigrationState, history: TableHistory, columns: tuple[Column, ...]
+) -> Ready | Blocked:
+    return migrate_to_newest(state.context, state.recorded, add_columns(history, columns), state.keys)
 
 
 def keep_displaced(state: MigrationState) -> MigrationState:
@@ -107,6 +116,15 @@ def _find_missing_columns(
     """The names of the columns that a lake table lacks."""
     mapped = ready.map_rows(history).names if columns else {}
     return tuple(c.name for c in columns if c.id not in mapped)
+
+
+def _leave_out_displaced(
+    ready: Ready, history: TableHistory, columns: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """The columns but those of which the table has the values under a name that it gave them."""
+    displaced = read_displaced(ready.lake)
+    mapped = ready.map_rows(history).names if displaced else {}
+    return tuple(c for c in columns if c.id is None or mapped.get(c.id) not in displaced)
 
 
 def _lacks_nested_fields(ready: Ready, history: TableHistory) -> bool:

@@ -76,12 +76,14 @@ def choose_table(state: MigrationState) -> MigrationState:
         wanted = migration_source(split_columns(history, lake), proven=source.takes_proof)
         return context.make_recipes(wanted).list_stuck_columns(lake)
 
+    ends_by_type = source.find_level("on-key-changed") == "auto"
     find_place_among = partial(
         find_place,
         state.whole,
         begins_successors=begins,
         follows_names=follows,
-        list_stuck=list_stuck if source.find_level("on-key-changed") == "auto" else None,
+        list_stuck=list_stuck if ends_by_type else None,
+        renames=source.find_proven_renames() if ends_by_type else (),
         is_quiet=state.rows.is_quiet,
     )
     place = find_place_among(tables, versions)
