@@ -53,13 +53,19 @@ def find_part_renames(history: TableHistory, lake: LakeTable, style: Names) -> P
     twins = {name: _find_twin(parts, name, there) for name in parts}
     taken = [*lake.schema.names, *parts, *others]
     renames: dict[str, str] = {}
+    left: dict[str, str] = {}
     for name in parts:
         if name in there and others.get(name.lower(), set()) - {ids.get(name)}:
+            held = _find_held_twin(parts, name, there)
+            if held:  # a job that slept recorded both names again, once another one had renamed the part
+                left[name] = held
+                continue
             plain = spell_name(parts[name].column, style)
             renames[name] = twins[name] or find_free_name(plain, (*taken, *renames.values()))
-    absent = parts.keys() - there - set(renames.values())
-    held = {name: _find_held_twin(parts, name, there) for name in sorted(absent)}
-    return PartRenames(renames, {name: twin for name, twin in held.items() if twin})
+    for name in sorted(parts.keys() - there - set(renames.values())):
+        if held := _find_held_twin(parts, name, there):
+            left[name] = held
+    return PartRenames(renames, left)
 
 
 def record_both_names(lake: LakeTable, renames: Mapping[str, str]) -> dict[str, str]:
@@ -103,4 +109,4 @@ def _find_twin(parts: Mapping[str, SplitColumn], name: str, there: set[str]) -> 
 
 def _find_held_twin(parts: Mapping[str, SplitColumn], name: str, there: set[str]) -> str:
     """Find the column that has the new name of a part already; empty for none."""
-    return next((n for n, part in parts.items() if n in there and part == parts[name]), "")
+    return next((n for n, part in parts.items() if n != name and n in there and part == parts[name]), "")

@@ -134,6 +134,24 @@ def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
         assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "later_ms"),
+    [
+        ("log that gets a key, filled", "append MigrationEntry", 0),
+        ("name of a part that the source uses", "'schemaman.split'", 2 * LEASE_MS),
+    ],
+)
+def test_two_jobs_that_fill_a_table_or_rename_its_part_leave_what_one_leaves(
+    tmp_path: Path, name: str, words: str, later_ms: int
+) -> None:
+    """A job that waits for the lease writes no row, and one that slept may record former names again."""
+    runs = Runs(tmp_path, name, "delta")
+    moments = [n for n, what in enumerate(runs.moments.passed) if words in what]
+    assert len(moments) > 2
+    for at in moments:
+        assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
+
+
 @pytest.mark.parametrize(("later_ms", "is_killed"), [(0, False), (2 * LEASE_MS, False), (2 * LEASE_MS, True)])
 def test_of_two_jobs_amid_an_exchange_of_tables_neither_moves_what_the_other_moved(
     tmp_path: Path, later_ms: int, is_killed: bool

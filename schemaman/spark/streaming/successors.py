@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from schemaman.errors import PartlyApplied, Stale
+from schemaman.errors import Locked, PartlyApplied, Stale
 from schemaman.history.versions import SchemaVersion, TableHistory, find_perhaps_made_anew
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
@@ -138,8 +138,14 @@ def fill_successors(state: MigrationState) -> MigrationState:
         )
         try:
             done = source.apply_plan(plan)
+        except Locked:
+            # While another job fills it, a row that is deleted in it would lack its last values.
+            tables = list_successors(source.inspect, tables[0].address)
+            if is_filling_due(history, *tables[number - 1 : number + 1], is_demanded=demanded):
+                raise
+            continue
         except (Stale, PartlyApplied) as error:
-            # Another job fills it just now, or did: the next batch finds what is missing.
+            # Another job filled it: the next batch finds what is missing.
             state = state.add_notes((_UNFILLED.format(after.address, before.address, error.message),))
             continue
         if isinstance(done, Blocked):
