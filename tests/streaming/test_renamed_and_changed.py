@@ -33,6 +33,18 @@ def _fill(shop: Server) -> None:
     shop.write("a", "d", id=3, price=30, note="n3")
 
 
+def rename_and_change(server: Server) -> None:
+    """Rename a table `a` to `b`, with another name for a column, and a new column."""
+    server.change("a", ID, {**NOTE, "position": 2}, WORD)
+    server.write("a", id=1, note="note 1", word="word 1")
+    server.write("a", id=2, note="note 2", word="word 2")
+    text, added = {**NOTE, "name": "text", "position": 2}, {**NUMBER, "position": 4}
+    ddl = "ALTER TABLE a RENAME COLUMN note TO text, ADD price INT, RENAME TO b"
+    server.change("b", ID, text, WORD, added, former="a", ddl=ddl)
+    server.write("b", "u", id=2, text="note 3", word="word 2", price=3)
+    server.write("b", id=4, text="note 4", word="word 4", price=4)
+
+
 def _take(shop: Shop, size: int, name: str = "b") -> dict[int, dict[str, object]]:
     """The rows of a table, none of which waits; no note says that rows of `a` stay where they are."""
     shop.take(size)
@@ -100,6 +112,56 @@ def test_values_follow_two_columns_that_exchange_names_in_the_statement(
         2: {"note": "word 2", "word": "note 3"},
         4: {"note": "word 4", "word": "note 4"},
     }
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("statements", [1, 2])
+def test_a_late_row_waits_whose_columns_have_exchanged_their_names_since(
+    store: SqlStore, statements: int, format: str
+) -> None:
+    """The later version has the same id: its columns have the same names and types."""
+    shop = _shop(store, format)
+    note, word = {**NOTE, "position": 2}, WORD
+    after = {**word, "position": 2}, {**note, "position": 3}
+    ddl = "CHANGE note word varchar(9), CHANGE word note varchar(9)"
+    shop.change("a", ID, note, word)
+    shop.write("a", id=1, note="note 1", word="word 1")
+    shop.write("a", id=2, note="note 2", word="word 2")
+    late = shop.connector.records.pop()
+    if statements == 2:
+        shop.change("b", ID, note, word, former="a")
+        shop.change("b", ID, *after, ddl=f"ALTER TABLE b {ddl}")
+    else:
+        shop.change("b", ID, *after, former="a", ddl=f"ALTER TABLE a {ddl}, RENAME TO b")
+    shop.write("b", id=4, note="word 4", word="note 4")
+    shop.take(100)
+    shop.lake.take([late])
+    assert shop.read("b") == {
+        1: {"note": "word 1", "word": "note 1"},
+        4: {"note": "word 4", "word": "note 4"},
+    }
+    (reason,) = shop.lake.withheld().values()
+    assert "its columns are not those of the rows" in reason
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_late_row_is_not_taken_for_one_that_has_its_key_in_a_column_of_that_name(
+    store: SqlStore, format: str
+) -> None:
+    shop = _shop(store, format)
+    shop.change("a", ID, NUMBER)
+    shop.write("a", id=1, price=10)
+    shop.write("a", id=2, price=20)
+    late = shop.connector.records.pop()
+    ddl = "ALTER TABLE a CHANGE id price int, CHANGE price id int, RENAME TO b"
+    after = {**ID, "name": "price"}, {**NUMBER, "name": "id"}
+    shop.change("b", *after, former="a", ddl=ddl, key="price")
+    shop.write("b", price=4, id=3, key="price")
+    shop.write("b", price=5, id=2, key="price")
+    shop.take(100)
+    shop.lake.take([late])
+    assert shop.read("b") == {10: {"price": 1}, 3: {"price": 4}, 2: {"price": 5}}
+    assert shop.lake.withheld().keys() == {(late.topic, late.partition, late.offset)}
 
 
 @pytest.mark.parametrize("format", FORMATS)
