@@ -351,20 +351,23 @@ class TableMover:
             return self.find_moved_table(history, end, address)
         return self._find_taker(history, end, address)
 
-    def find_table_with_key(self, history: TableHistory, address: str) -> LakeTableAt | None:
-        """Find the lake table of the next name, if its key has had the same columns and names all the time.
+    def find_superseding_table(self, history: TableHistory, address: str) -> LakeTableAt | None:
+        """Find the lake table of the next name, if each newer row of it supersedes one of the former name.
 
-        Its rows show then which rows of the former name it has. Raises `StatementFailed`.
+        So it is where no column was dropped, and the key has had the same columns and names all the time.
+        Raises `StatementFailed`.
         """
         renamed = self.find_renamed_table(history, address)
         table = None if renamed is None else self._find_source(renamed.lake)
         if renamed is None or table is None:
             return None
-        other = self.registry.history(table)
-        incarnation = find_incarnation(renamed.lake, other)
-        keys = {_list_key(v.schema) for v in other.versions if v.incarnation == incarnation}
+        other = _end_at(self.registry.history(table), renamed.lake)
+        before, after = _list_versions(history), _list_versions(other)
+        if not after[0].has_id(before[-1].id) or any(map(_drops_columns, (before, after))):
+            return None
+        keys = {_list_key(v.schema) for v in after}
         names = {frozenset(name for _, name in key) for key in keys}
-        own = {frozenset(renamed.lake.schema.key), frozenset(history.latest.schema.key)}
+        own = {frozenset(renamed.lake.schema.key), frozenset(before[-1].schema.key)}
         return renamed if len(keys) == 1 and names == own != {frozenset()} else None
 
     def _is_made_under_next_name(self, history: TableHistory, end: TableEvent, address: str) -> bool:
@@ -886,6 +889,17 @@ def _has_own_names(history: TableHistory, schema: TableSchema, lake: LakeTable) 
     names = make_column_map(migration_source(history), lake).names
     own = all(names.get(c.id or 0) == c.name for c in schema.columns)
     return own and not read_record(lake.properties).split
+
+
+def _list_versions(history: TableHistory) -> tuple[SchemaVersion, ...]:
+    """The versions of the newest incarnation."""
+    return tuple(v for v in history.versions if v.incarnation == history.latest.incarnation)
+
+
+def _drops_columns(versions: Sequence[SchemaVersion]) -> bool:
+    """Whether the last version lacks a column of an earlier one."""
+    last = {c.id for c in versions[-1].schema.columns}
+    return any(c.id not in last for v in versions for c in v.schema.columns)
 
 
 def _list_key(schema: TableSchema) -> frozenset[tuple[int | None, str]]:

@@ -164,6 +164,28 @@ def test_a_late_row_is_not_taken_for_one_that_has_its_key_in_a_column_of_that_na
     assert shop.lake.withheld().keys() == {(late.topic, late.partition, late.offset)}
 
 
+@pytest.mark.parametrize("before", ["", "ALTER TABLE a DROP COLUMN note"])
+def test_a_late_row_waits_that_has_a_value_of_a_column_which_a_newer_one_lacks(
+    store: SqlStore, before: str
+) -> None:
+    """Where nothing was dropped, the newer row supersedes it."""
+    shop = _shop(store, "iceberg")
+    _fill(shop)
+    late = shop.connector.records.pop(2)
+    if before:
+        shop.change("a", ID, NUMBER, ddl=before)
+        ddl = "ALTER TABLE a RENAME COLUMN price TO cost, RENAME TO b"
+    else:
+        ddl = "ALTER TABLE a DROP COLUMN note, RENAME COLUMN price TO cost, RENAME TO b"
+    shop.change("b", ID, {**NUMBER, "name": "cost"}, former="a", ddl=ddl)
+    shop.write("b", id=4, cost=40)
+    shop.write("b", id=5, cost=50)
+    shop.write("b", "u", id=2, cost=21)
+    shop.take(100)
+    shop.lake.take([late])
+    assert shop.lake.withheld().keys() == {(late.topic, late.partition, late.offset)}
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("size", SIZES)
 def test_a_table_is_renamed_and_changed_twice(store: SqlStore, size: int, format: str) -> None:

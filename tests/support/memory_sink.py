@@ -375,8 +375,8 @@ class MemorySink:
         if isinstance(brought, Blocked) and brought.copy is not None:
             changes = [row for row in rows if row["op"] != "t"]
             there = brought.copy.redirect(follower).lake_table
-            to, is_alone = brought.copy.map_rows(reading.histories[table]), there == follower.lake_table
-            unwritten = self._write(follower, lake.table(there), to, changes, [], is_alone=is_alone)
+            to = brought.copy.map_rows(reading.histories[table])
+            unwritten = self._write(follower, lake.table(there), to, changes, [])
             rows = [row for row in rows if row["op"] == "t" or _place(row) in unwritten]
             if not rows:
                 return

@@ -206,8 +206,8 @@ def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
 
 def _find_moved(table: TableContext, closed: str) -> Ready | None:
     """Find the table of the next name of a source, which may have the rows of a batch that comes again."""
-    found = table.make_mover().find_table_with_key(table.decide_history(), table.sink_table.lake_table)
-    return None if found is None else Ready(found.lake, closed=closed, place=RowPlace(found))
+    found = table.make_mover().find_superseding_table(table.decide_history(), table.sink_table.lake_table)
+    return None if found is None else Ready(found.lake, closed=closed, supersedes=True, place=RowPlace(found))
 
 
 def _describe_emptied(table: TableContext, history: TableHistory, live: LakeTable | None) -> str:

@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from schemaman.errors import SchemamanError
 from schemaman.history.versions import TableHistory
 from schemaman.migration.properties.names import TRUNCATED_PROPERTY
-from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
@@ -120,8 +119,7 @@ class TableWriter:
         self.lake = ready.lake
         self._row_map = ready.map_rows(history, read_orders)
         self._key_sets = list_key_sets(history, self._row_map.names, self._row_map.key)
-        is_own = read_record(ready.lake.properties).source in (None, str(history.table))
-        self._has_one_topic = is_own and len(history.topics) < 2
+        self._has_one_topic = len(history.topics) < 2
 
     @property
     def sink_table(self) -> SinkTable:
