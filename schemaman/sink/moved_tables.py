@@ -328,13 +328,14 @@ class TableMover:
         if swapped is not None:
             is_apart = not self._is_made_under_next_name(history, end, address)
             return None if is_apart or not own else self._read_as_copy(history, own[-1], swapped, moved)
-        if record.version is not None and any(v.has_id(record.version) for v in own):
-            return moved
         if not own:
             return None
-        if record.source == str(history.table):
-            return _read_by_place(history, own, moved)
-        return self._read_as_before(history, own[-1], moved)
+        if record.source != str(history.table):
+            # the id of a version does not tell whether two columns exchanged their names since
+            return self._read_as_before(history, own[-1], moved)
+        if record.version is not None and any(v.has_id(record.version) for v in own):
+            return moved
+        return _read_by_place(history, own, moved)
 
     def find_renamed_table(self, history: TableHistory, address: str) -> LakeTableAt | None:
         """Find the lake table that a source has under its next name, while it has none under this one.
@@ -349,6 +350,25 @@ class TableMover:
         if self._is_made_under_next_name(history, end, address):
             return self.find_moved_table(history, end, address)
         return self._find_taker(history, end, address)
+
+    def find_superseding_table(self, history: TableHistory, address: str) -> LakeTableAt | None:
+        """Find the lake table of the next name, if each newer row of it supersedes one of the former name.
+
+        So it is where no column was dropped, and the key has had the same columns and names all the time.
+        Raises `StatementFailed`.
+        """
+        renamed = self.find_renamed_table(history, address)
+        table = None if renamed is None else self._find_source(renamed.lake)
+        if renamed is None or table is None:
+            return None
+        other = _end_at(self.registry.history(table), renamed.lake)
+        before, after = _list_versions(history), _list_versions(other)
+        if not after[0].has_id(before[-1].id) or any(map(_drops_columns, (before, after))):
+            return None
+        keys = {_list_key(v.schema) for v in after}
+        names = {frozenset(name for _, name in key) for key in keys}
+        own = {frozenset(renamed.lake.schema.key), frozenset(before[-1].schema.key)}
+        return renamed if len(keys) == 1 and names == own != {frozenset()} else None
 
     def _is_made_under_next_name(self, history: TableHistory, end: TableEvent, address: str) -> bool:
         """Whether a renamed incarnation has no lake table under the name that it had."""
@@ -869,6 +889,22 @@ def _has_own_names(history: TableHistory, schema: TableSchema, lake: LakeTable) 
     names = make_column_map(migration_source(history), lake).names
     own = all(names.get(c.id or 0) == c.name for c in schema.columns)
     return own and not read_record(lake.properties).split
+
+
+def _list_versions(history: TableHistory) -> tuple[SchemaVersion, ...]:
+    """The versions of the newest incarnation."""
+    return tuple(v for v in history.versions if v.incarnation == history.latest.incarnation)
+
+
+def _drops_columns(versions: Sequence[SchemaVersion]) -> bool:
+    """Whether the last version lacks a column of an earlier one."""
+    last = {c.id for c in versions[-1].schema.columns}
+    return any(c.id not in last for v in versions for c in v.schema.columns)
+
+
+def _list_key(schema: TableSchema) -> frozenset[tuple[int | None, str]]:
+    """The columns of a key, by id and name."""
+    return frozenset((column.id, column.name) for column in schema.columns if column.name in schema.key)
 
 
 def _cut_after(history: TableHistory, version: SchemaVersion) -> TableHistory:

@@ -136,7 +136,8 @@ class RowMap:
     `possible_keys` are these keys, each without columns that the lake lacks; nothing if it lacks a whole one.
     An empty key there is unknown: see `limit_versions`.
     `whole_keys` are those of versions that show only a part of the next key. `is_over`: no record is known to
-    follow that could confirm a key. `closed` is why the table takes no rows any more.
+    follow that could confirm a key. `closed` is why the table takes no rows any more. `supersedes`: each
+    newer row of it has all that an older change has, so that such a change needs no place.
     `settled_ends` are ended incarnations whose late rows a person left out.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
@@ -171,6 +172,7 @@ class RowMap:
     whole_keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
     is_over: bool = False
     closed: str = ""
+    supersedes: bool = False
     versions: range | None = None
     has_replica_identity: bool = False
     settled_ends: frozenset[int] = frozenset()

@@ -1,7 +1,9 @@
-"""Gives a table that was renamed without a structure the one that it had under its previous name.
+"""Gives a renamed table the structure that it had under its previous name.
 
-Connectors publish some renames as a statement alone, and a rename changes no column. Law: a structure is
-taken only from the records before the rename in its own partition, and only if none of them leaves it open.
+Connectors publish some renames as a statement alone, and a rename changes no column. A statement that renames
+a table and changes its columns counts as two: the rename first, then the change, so that the columns that
+stay are the same ones. Law: a structure is taken only from the records before the rename in its own
+partition. A rename without a structure gets none that one of these records leaves open.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from schemaman.debezium.observation import DDL_WITHOUT_STRUCTURE, Note, Observation
+from schemaman.debezium.records import Position
 from schemaman.model.schema import TableId
 from schemaman.plugins import defer
 from schemaman.store.log import Entry, NoteEntry, ObservationEntry
@@ -28,13 +31,13 @@ _Fact = Observation | Note
 def add_renamed_structures(
     entries: Sequence[Entry], load_observations: LoadObservations, list_notes: ListNotes
 ) -> tuple[Entry, ...]:
-    """Return new entries, in which renames without a structure have that of the previous name.
+    """Return new entries, in which each rename has the structure of the previous name, if that is known.
 
     `entries` are in the order of their records. The two functions give what the log has of a table.
     """
     found: list[Entry] = []
     for entry in entries:
-        if isinstance(entry, ObservationEntry) and _lacks_structure(entry.observation):
+        if isinstance(entry, ObservationEntry) and _lacks_previous_structure(entry.observation):
             rename, previous = entry.observation, entry.observation.previous
             assert previous is not None
             known: tuple[_Fact, ...] = (*load_observations(previous), *list_notes(previous))
@@ -42,19 +45,34 @@ def add_renamed_structures(
             before.sort(key=lambda fact: _find_offset(fact, rename))
             shown = _find_structure(previous, [*before, *_list_facts(found, rename)], rename)
             if shown is not None:
-                unstated = shown.unstated_attributes
-                entry = ObservationEntry(replace(rename, schema=shown.schema, unstated_attributes=unstated))
+                found += map(ObservationEntry, _split_rename(rename, shown))
+                continue
         found.append(entry)
     return tuple(found)
 
 
-def _lacks_structure(observation: Observation) -> bool:
-    """Whether an observation is of a rename alone, without a structure."""
-    if observation.action != "rename" or observation.evidence != "declared":
+def _lacks_previous_structure(observation: Observation) -> bool:
+    """Whether a rename has no structure, or one that its own statement may have changed."""
+    if observation.action != "rename" or observation.evidence != "declared" or observation.previous is None:
         return False
-    if observation.schema is not None or observation.previous is None:
-        return False
-    return read_ddl(observation.ddl or "", observation.connector).renames_alone
+    renames_alone = read_ddl(observation.ddl or "", observation.connector).renames_alone
+    if observation.schema is None:
+        return renames_alone
+    return not renames_alone and observation.first.position.kind == "binlog"
+
+
+def _split_rename(rename: Observation, shown: Observation) -> tuple[Observation, ...]:
+    """The rename with the structure that the previous name had, and the change of it if it has its own.
+
+    The change has the next position within the event, since a version is known by where it began.
+    """
+    moved = replace(rename, schema=shown.schema, unstated_attributes=shown.unstated_attributes)
+    if rename.schema is None:
+        return (moved,)
+    event, _, row = rename.first.position.value.rpartition(":")
+    at = replace(rename.first, position=Position("binlog", f"{event}:{int(row) + 1}"))
+    changed = replace(rename, action="image", previous=None, first=at, last=at)
+    return replace(moved, renames=(), stated_attributes=()), changed
 
 
 def _list_facts(entries: Iterable[Entry], rename: Observation) -> Iterator[_Fact]:
@@ -84,7 +102,8 @@ def _find_structure(table: TableId, facts: Iterable[_Fact], rename: Observation)
         if _find_offset(fact, rename) < 0:
             continue
         if isinstance(fact, Note):
-            is_open = fact.kind == DDL_WITHOUT_STRUCTURE and fact.table == table
+            # beside a structure of its own, a rename needs only the columns of the last version
+            is_open = rename.schema is None and fact.kind == DDL_WITHOUT_STRUCTURE and fact.table == table
             shown = None if is_open and fact.offset < rename.first.offset else shown
         elif table in (fact.table, fact.previous) and fact.action != "truncate":
             shown = fact if fact.table == table and fact.schema is not None else None

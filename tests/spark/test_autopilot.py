@@ -28,6 +28,7 @@ from tests.streaming.automatic_ways import WAYS, exchange_tables
 from tests.streaming.test_autopilot import keyless, told
 from tests.streaming.test_moved_tables import Source
 from tests.streaming.test_online_copies import Copying, copy_rows
+from tests.streaming.test_renamed_and_changed import rename_and_change
 from tests.streaming.test_taken_columns import BIG, Server, change_and_rename, change_key_and_rename
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
@@ -361,6 +362,30 @@ def test_rows_from_before_an_exchange_of_names_in_one_batch_are_kept(
         alive = rows.where("_row_deleted IS NOT TRUE").collect()
         found[name] = {row.id: row.v for row in alive}
     assert found == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+@pytest.mark.parametrize("format", ["iceberg", *(["delta"] if PROOF else [])])
+def test_a_table_that_one_statement_renames_and_changes_is_followed_and_its_rows_are_known_again(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    server = Server()
+    rename_and_change(server)
+    path, table = (f"{tmp_path}/{{table}}", "") if format == "delta" else ("", "ice.changed.{table}")
+    target = sm.TargetSetting("lake", format, ("*",), path=path or None, table=table or None)
+    reports: list[BatchReport] = []
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
+        for number in range(2):  # the batch comes again, as after a crash
+            sink(_make_frame(spark, server.connector.records), number)
+    assert not any(each.blocked or each.quarantined for report in reports for each in report.tables), reports
+    rows = spark.table(TARGETS.get(format).table_name((table or path).replace("{table}", "b")))
+    assert [(row.id, row.text, row.word, row.price) for row in rows.orderBy("id").collect()] == [
+        (1, "note 1", "word 1", None),
+        (2, "note 3", "word 2", 3),
+        (4, "note 4", "word 4", 4),
+    ]
 
 
 def test_a_renamed_table_at_a_path_takes_rows_whose_columns_differ_and_gives_them_back(

@@ -10,6 +10,7 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import INT, keyless, told
 from tests.streaming.test_moved_tables import Source, _event
+from tests.streaming.test_renamed_and_changed import rename_and_change
 from tests.streaming.test_taken_columns import Server, change_and_rename
 from tests.support.killed_sink import Batch, Way
 from tests.support.records import node, row_event, without_schemas
@@ -38,6 +39,12 @@ def _change_and_rename() -> tuple[Batch, ...]:
     server = Server()
     change_and_rename(server)
     return _stream(server.connector.records[:5], server.connector.records[5:])
+
+
+def _rename_and_change() -> tuple[Batch, ...]:
+    server = Server()
+    rename_and_change(server)
+    return _stream(server.connector.records[:3], server.connector.records[3:])
 
 
 def exchange_tables(source: Source) -> None:
@@ -227,6 +234,7 @@ WAYS: dict[str, Way] = {
     ),
     "table renamed": Way(_moved(_rename, 2), formats=("iceberg",)),
     "table renamed at a path, whose columns differ": Way(_change_and_rename(), formats=("delta",)),
+    "table renamed and changed in one statement": Way(_rename_and_change(), formats=("iceberg",)),
     "table names exchanged": Way(_moved(exchange_tables, 3), formats=("iceberg",)),
     "table rebuilt": Way(_moved(_rebuild, 4), formats=("iceberg",)),
     "table made anew": Way(_moved(_make_anew, 2), formats=("iceberg",)),

@@ -125,6 +125,17 @@ def test_a_row_from_before_a_rename_is_written_when_its_batch_comes_again_amid_t
         assert list_differences(runs.expected, runs.kill(last)) == [], last
 
 
+def test_a_row_from_before_a_rename_is_known_when_its_batch_comes_again_amid_the_change_of_its_columns(
+    tmp_path: Path,
+) -> None:
+    way = WAYS["table renamed and changed in one statement"]
+    runs = Runs(tmp_path, way.split(way.list_records(), (2, 5)), "iceberg")
+    changed = next(n for n, what in enumerate(runs.moments.passed) if "RENAME COLUMN" in what)
+    moments = range(changed, len(runs.moments.passed))
+    for last in moments if PROOF else moments[1::4]:
+        assert list_differences(runs.expected, runs.kill(last)) == [], last
+
+
 @pytest.mark.parametrize(("name", "format", "later_ms"), RACED_AT)
 def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
     tmp_path: Path, name: str, format: str, later_ms: int

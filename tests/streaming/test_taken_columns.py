@@ -29,21 +29,20 @@ class Server:
     def __init__(self) -> None:
         self.connector = Connector("mysql")
 
-    def change(self, table: str, *columns: Mapping[str, object], former: str = "", ddl: str = "") -> None:
-        told = entry(
-            "ALTER" if ddl or former else "CREATE", f'"shop"."{table}"', image(*columns, key=("id",))
-        )
+    def change(
+        self, table: str, *columns: Mapping[str, object], former: str = "", ddl: str = "", key: str = "id"
+    ) -> None:
+        told = entry("ALTER" if ddl or former else "CREATE", f'"shop"."{table}"', image(*columns, key=(key,)))
         if former:
             told = {**told, "previousId": f'"shop"."{former}"'}
         words = ddl or (f"RENAME TABLE `{former}` TO `{table}`" if former else f"CREATE TABLE {table}")
         self.connector.change(told, table=table, ddl=words)
 
-    def write(self, table: str, op: str = "c", **values: object) -> None:
+    def write(self, table: str, op: str = "c", key: str = "id", **values: object) -> None:
         types = {name: _find_node(value) for name, value in values.items()}
-        record = self.connector.row(types, table=table, values=values, op=op)
-        key = json.loads(record.key or b"")
-        key |= {"payload": {"id": values["id"]}}
-        self.connector.records[-1] = replace(record, key=json.dumps(key).encode())
+        record = self.connector.row(types, (key,), table=table, values=values, op=op)
+        own = {**json.loads(record.key or b""), "payload": {key: values[key]}}
+        self.connector.records[-1] = replace(record, key=json.dumps(own).encode())
 
 
 class Shop(Server):
@@ -59,7 +58,7 @@ class Shop(Server):
             self.lake.take(records[start : start + size])
 
     def read(self, name: str) -> dict[int, dict[str, object]]:
-        table = next(t for a, t in self.lake.tables.items() if a.endswith(f".{name}") and t.live)
+        table = next(t for a, t in self.lake.tables.items() if a.strip("`").endswith(f".{name}") and t.live)
         rows = [row for row in table.read() if not row[DELETED]]
         return {
             int(str(row["id"])): {n: v for n, v in row.items() if v is not None and n[0] != "_" and n != "id"}

@@ -374,9 +374,9 @@ class MemorySink:
             return
         if isinstance(brought, Blocked) and brought.copy is not None:
             changes = [row for row in rows if row["op"] != "t"]
-            unwritten = self._write(
-                follower, lake_table, brought.copy.map_rows(reading.histories[table]), changes, []
-            )
+            there = brought.copy.redirect(follower).lake_table
+            to = brought.copy.map_rows(reading.histories[table])
+            unwritten = self._write(follower, lake.table(there), to, changes, [])
             rows = [row for row in rows if row["op"] == "t" or _place(row) in unwritten]
             if not rows:
                 return

@@ -146,9 +146,13 @@ def _sort_observations(observations: Iterable[Observation]) -> list[Observation]
     return result
 
 
-def _order_alike(observation: Observation) -> tuple[str, bool, str]:
-    """The sort key of observations of one extent: all values; those without inferred fields come first."""
-    return (repr(replace(observation, inferred=None)), observation.inferred is not None, repr(observation))
+def _order_alike(observation: Observation) -> tuple[bool, str, bool, str]:
+    """The sort key of observations of one extent: all values; those without inferred fields come first.
+
+    A statement that renames a table and changes its columns is two observations, the rename first.
+    """
+    facts = repr(replace(observation, inferred=None))
+    return (observation.action != "rename", facts, observation.inferred is not None, repr(observation))
 
 
 def _find_extent(observation: Observation) -> tuple[str, int, int, int]:

@@ -21,6 +21,7 @@ from schemaman.migration.target import LakeTable
 from schemaman.sink.key_sequence import KeySequence
 from schemaman.sink.preflight import refuse_unconfirmed_key
 from schemaman.sink.row_order import SNAPSHOT, format_order
+from schemaman.sink.row_places import RowPlace
 from schemaman.spark.streaming.migration_context import TableContext
 from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import OVERTAKEN, Blocked, Ready
@@ -154,7 +155,9 @@ def _block_by_checks(
     """Explain why the store or the rows that are there allow no migration; None if they allow it."""
     if live is None:
         missing = _refuse_creation(table, keys)
-        return None if missing is None else Blocked(missing, is_locked=_is_made_meanwhile(table))
+        if missing is None:
+            return None
+        return Blocked(missing, is_locked=_is_made_meanwhile(table), copy=_find_moved(table, missing))
     foreign = refuse_foreign_store(table, live)
     if foreign is not None:
         return Blocked(foreign)
@@ -199,6 +202,12 @@ def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
     addresses = None if mover.takes_rows_over(table.sink_table.table, address) else target.address
     missing = table.make_preflight().find_missing_table(history, target.format, address, addresses)
     return None if missing is None else str(missing)
+
+
+def _find_moved(table: TableContext, closed: str) -> Ready | None:
+    """Find the table of the next name of a source, which may have the rows of a batch that comes again."""
+    found = table.make_mover().find_superseding_table(table.decide_history(), table.sink_table.lake_table)
+    return None if found is None else Ready(found.lake, closed=closed, supersedes=True, place=RowPlace(found))
 
 
 def _describe_emptied(table: TableContext, history: TableHistory, live: LakeTable | None) -> str:

@@ -231,7 +231,8 @@ class ChangeMapper:
                 known = None if key is None else encode_key(self.to.key_columns, key)
                 row |= {"reason": f"{column}: {reason}", "row_key": known}
                 if isinstance(mapped, UnnamedRow) and mapped.names:
-                    row["change"] = pickle.dumps((mapped.names, change.redelivered, change.op == "d"))
+                    came_before = change.redelivered or self.to.supersedes
+                    row["change"] = pickle.dumps((mapped.names, came_before, change.op == "d"))
                 return row, None
             case LakeChange():
                 fault = None

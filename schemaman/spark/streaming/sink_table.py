@@ -41,7 +41,7 @@ class Ready:
     key the table gets after the rows with its present key are written. `keeps_both`: the table has both
     columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`. `place`: the
     table and the versions whose rows it takes; None for all rows of the source. `waiting` is a plan that a
-    person may approve while rows are written. `adds_texts`, `is_over` and `closed`: see
+    person may approve while rows are written. `adds_texts`, `is_over`, `closed` and `supersedes`: see
     `RowMap`.
     """
 
@@ -59,6 +59,7 @@ class Ready:
     adds_texts: bool = False
     is_over: bool = False
     closed: str = ""
+    supersedes: bool = False
 
     def redirect(self, sink_table: SinkTable) -> SinkTable:
         """The lake table that takes the rows: that of the source, or its successor."""
@@ -86,7 +87,7 @@ class Ready:
             is_over=self.is_over,
             read_orders=read_orders,
         )
-        found = replace(found, adds_texts=self.adds_texts, closed=self.closed)
+        found = replace(found, adds_texts=self.adds_texts, closed=self.closed, supersedes=self.supersedes)
         if self.place is None or (not self.place.first and self.place.until is None):
             return found
         until = history.latest.number + 1 if self.place.until is None else self.place.until
