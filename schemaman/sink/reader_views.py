@@ -21,7 +21,7 @@ from schemaman.migration.row_columns import DELETED, OP, list_row_columns
 from schemaman.migration.settings import ViewSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import quote_table_name, split_table_name
-from schemaman.migration.split_columns import list_former_parts, split_columns
+from schemaman.migration.split_columns import list_former_parts, list_text_parts, split_columns
 from schemaman.migration.successor import name_successor_view
 from schemaman.migration.target import TARGETS, Executor, LakeTable, Target
 from schemaman.migration.type_mapping import list_common_types
@@ -225,22 +225,27 @@ def _list_splits(history: TableHistory, lake: LakeTable) -> Iterator[_GatheredCo
             if column.id is not None and part.id is not None:
                 ids.setdefault(column.id, {})[part.id] = None
     columns = {c.name: c for c in lake.schema.columns}
-    former = list_former_parts(history, lake)
+    former, texts = list_former_parts(history, lake), list_text_parts(history, lake)
     for id, parts in ids.items():
         earlier = [columns[name] for name, each in former.items() if each == id]
         found = [*earlier, *(columns[lake_names[p]] for p in parts if lake_names.get(p) in columns)]
-        gathered = _gather(found) if len(found) > 1 else None
+        text = columns.get(texts.get(id, ""))
+        gathered = _gather(found, text) if len(found) > 1 else None
         if gathered is not None:
             newest = found[-1].name
             name = splits[newest].column if newest in splits else newest
             if name in columns and columns[name] not in found:  # another column of the source has it by now
                 name = next((c.name for c in reversed(found) if c.name not in splits), newest)
-            order = sorted((c.name for c in found), key=lake.schema.names.index)
-            yield _GatheredColumn(name, tuple(order), gathered)
+            names, expression = gathered
+            order = sorted(names, key=lake.schema.names.index)
+            yield _GatheredColumn(name, tuple(order), expression)
 
 
-def _gather(parts: Sequence[Column]) -> str | None:
-    """Write the expression that gathers the parts of a column, oldest first; None if no type holds them."""
+def _gather(parts: Sequence[Column], text: Column | None) -> tuple[tuple[str, ...], str] | None:
+    """Gather the parts of a column, oldest first: names, and expression; None if no type holds the values.
+
+    `text` has values that no part holds, as texts: it is gathered where the others become texts, too.
+    """
     newest = parts[-1].type
     candidates: list[Type] = [newest, *(t for c in parts[:-1] for t in list_common_types(c.type, newest))]
     candidates.append(String())
@@ -248,7 +253,10 @@ def _gather(parts: Sequence[Column]) -> str | None:
     if type is None:
         return None
     values = [write_conversion(quote_name(c.name), c.type, type) for c in reversed(parts)]
-    return f"coalesce({', '.join(values)})"
+    names = tuple(c.name for c in parts)
+    if text is not None and type == String():
+        values, names = [*values, quote_name(text.name)], (*names, text.name)
+    return names, f"coalesce({', '.join(values)})"
 
 
 def _is_held(old: Type, new: Type) -> bool:

@@ -264,4 +264,4 @@ def test_a_view_shows_all_values_of_a_column_whose_former_name_another_column_go
         4: {"qty": 40, "note__2": date(2022, 1, 8)},
     }
     (view,) = source.lake.views.values()
-    assert re.search(r"coalesce\(.*`qty__old`.*\) AS `note`", view)
+    assert re.search(r"coalesce\(.*`qty__old`.*, `note__3`\) AS `note`", view)
