@@ -809,7 +809,9 @@ class TableMover:
         if begun is None and record.source == str(other):
             begun = find_incarnation(lake, history)
         incarnation = history.latest.incarnation if begun is None else begun
-        own = (v for v in history.versions if v.incarnation == incarnation)
+        own = [v for v in history.versions if v.incarnation == incarnation]
+        # rows that come under the name at a later version may have the names of this one for other columns
+        own = own[:1] if at is not None and begun is not None else own
         version = next((v for v in own if v.has_id(id or "")), None)
         if version is None:
             return None

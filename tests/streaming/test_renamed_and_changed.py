@@ -144,6 +144,28 @@ def test_a_late_row_waits_whose_columns_have_exchanged_their_names_since(
     assert "its columns are not those of the rows" in reason
 
 
+def test_a_table_waits_whose_columns_exchange_names_after_a_rename_of_a_structure_that_no_record_declares(
+    store: SqlStore,
+) -> None:
+    """The rows of the later version have the names and types that those of the former name had."""
+    shop = _shop(store, "iceberg")
+    note, word = {**NOTE, "position": 2}, WORD
+    shop.write("a", id=1, note="note 1", word="word 1")
+    shop.write("a", id=2, note="note 2", word="word 2")
+    shop.change("b", ID, note, word, former="a")
+    ddl = "ALTER TABLE b CHANGE note word varchar(9), CHANGE word note varchar(9)"
+    shop.change("b", ID, {**word, "position": 2}, {**note, "position": 3}, ddl=ddl)
+    shop.write("b", id=4, note="word 4", word="note 4")
+    records = shop.connector.records
+    shop.lake.take(records[:2])
+    shop.lake.take(records[2:])
+    assert shop.read("a") == {
+        1: {"note": "note 1", "word": "word 1"},
+        2: {"note": "note 2", "word": "word 2"},
+    }
+    assert shop.lake.withheld().keys() == {(each.topic, 0, each.offset) for each in records[4:]}
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_late_row_is_not_taken_for_one_that_has_its_key_in_a_column_of_that_name(
     store: SqlStore, format: str
