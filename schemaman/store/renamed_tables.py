@@ -102,7 +102,7 @@ def _find_structure(table: TableId, facts: Iterable[_Fact], rename: Observation)
         if _find_offset(fact, rename) < 0:
             continue
         if isinstance(fact, Note):
-            # beside a structure of its own, a rename needs only the columns of the last version
+            # a rename that has a structure needs only the columns of the last version before it
             is_open = rename.schema is None and fact.kind == DDL_WITHOUT_STRUCTURE and fact.table == table
             shown = None if is_open and fact.offset < rename.first.offset else shown
         elif table in (fact.table, fact.previous) and fact.action != "truncate":
