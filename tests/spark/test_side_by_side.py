@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from schemaman.debezium.records import Record
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.side_by_side import SideBySide
 from schemaman.store.sql.store import SqlStore
 from tests.spark.formats import both
 from tests.spark.recordings_in_tables import Run, frame
@@ -58,3 +61,21 @@ def test_tables_of_a_batch_are_written_at_once(
         assert found == {name: [(1, "z"), (2, "y")] for name in NAMES}
         assert len(run.withheld()) == len(NAMES)
         assert [view.name for view in spark.catalog.listTables("global_temp")] == []
+
+
+def test_each_thread_has_local_properties_of_its_own(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark notes in them which SQL execution a thread runs: a shared note is changed by another thread."""
+    two = threading.Barrier(2, timeout=120)
+
+    def work(session: SparkSession, number: int) -> tuple[str | None, str | None]:
+        inherited = session.sparkContext.getLocalProperty("of the query")
+        session.sparkContext.setLocalProperty("of the thread", str(number))
+        two.wait()
+        return inherited, session.sparkContext.getLocalProperty("of the thread")
+
+    monkeypatch.setattr(SparkExecutor, "slots", property(lambda _: 2))
+    spark.sparkContext.setLocalProperty("of the query", "7")
+    try:
+        assert SideBySide().map(spark, [0, 1], work) == [("7", "0"), ("7", "1")]
+    finally:
+        spark.sparkContext.setLocalProperty("of the query", None)

@@ -55,12 +55,10 @@ class SideBySide:
             finally:
                 free.put(session)
 
-        # Jobs of a thread belong to the group of the query, so that they end with it.
-        target: Callable[[Callable[[Item], Result]], Callable[[Item], Result]]
-        target = inheritable_thread_target(spark)
         pool = ThreadPoolExecutor(len(sessions), "schemaman-sink")
         try:
-            return list(pool.map(target(run), items))
+            begun = [pool.submit(_with_properties(spark, run), item) for item in items]
+            return [each.result() for each in begun]
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -77,6 +75,16 @@ class SideBySide:
         except RAISED:
             return []
         return self._copies[:count]
+
+
+def _with_properties(spark: SparkSession, run: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """Has a thread run with a copy of this thread's local properties: its jobs belong to the query's group.
+
+    Threads with one copy would take each other's SQL execution for their own. Source: PySpark 4.1,
+    `inheritable_thread_target` copies when it is given the session, not in each thread.
+    """
+    target: Callable[[Callable[[Item], Result]], Callable[[Item], Result]] = inheritable_thread_target(spark)
+    return target(run)
 
 
 def _copy_session(spark: SparkSession) -> SparkSession:
