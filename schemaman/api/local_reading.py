@@ -107,7 +107,7 @@ class LocalReading:
         lines before, which a reading from the beginning refuses.
         """
         grown, intake = self.grown[file], self._build_intake()
-        lines = LineRange(grown.bytes, None, count_lines(file.path, grown.bytes) + 1, 0)
+        lines = LineRange(grown.bytes, None, count_lines(file.path, grown.bytes) + 1)
         known = ReadExtents()
         extents = [(*place, 0, ranges[-1][1]) for place, ranges in intake.known.ranges.items() if ranges]
         known.add([ChunkPart(extents=tuple(extents))])

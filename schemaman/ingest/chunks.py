@@ -37,7 +37,7 @@ from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same
 from schemaman.store.ranges import GAPS, Partition, Ranges
 
 CHUNK = 50_000
-"""The number of items of a source that are recorded in one transaction, counted from its beginning."""
+"""The number of items, of a source or of a section of a file of lines, that one transaction records."""
 
 SEGMENTS = 256
 """The largest number of returns to an earlier offset in one task; records with more are sorted first."""
@@ -151,8 +151,10 @@ def read_chunks(
 ) -> Iterator[tuple[int, ChunkPart]]:
     """Reads a source, or its part from item `start` on, as pairs of chunk number and chunk part.
 
-    A chunk is `size` items of the source; each row of a batch and each line that is not empty is an item. A
-    part with a refusal is the last one. What a reading with the same context has `learned` is used.
+    A chunk is `size` items of the source; each row of a batch and each line that is not empty is an item. In
+    a file of lines, a chunk ends behind each `size` items of a section, and behind a section if it has `size`
+    items by then. So a section can be read without those before. A part with a refusal is the last one. What
+    a reading with the same context has `learned` is used.
     """
     taker = _PartReader(known, reading, learned)
     number, skipped = divmod(start, size)
@@ -386,14 +388,21 @@ class _PartReader:
         self._unread: list[UnreadableItem] = []
 
     def take(self, items: _ItemReader, room: int) -> ChunkPart:
-        """Reads the next `room` items."""
+        """Reads the next `room` items, and those before them in earlier sections."""
+        limit = room
         self._places, self._read, self._unread = {}, 0, []
         self._blocks.begin(self._places)
         try:
-            while (left := room - self._read - len(self._unread)) > 0:
+            while (left := limit - self._read - len(self._unread)) > 0:
                 item = items.take(left)
                 if item is None:
                     break
+                if isinstance(item, LineBatch) and item.ends_section:
+                    taken = limit - left
+                    if taken >= room:
+                        break
+                    limit = taken + room
+                    continue
                 if isinstance(item, LineBatch) and isinstance(item.lines, BlockLines):
                     self._add_block(item, item.lines)
                     continue

@@ -28,7 +28,7 @@ class LineBatch:
 
     `number` is the number of the first line, from 1. `parse` parses a line with its number. `topic` is the
     topic of lines that are bare values of a `partition`, whose line 1 has the offset `first`; empty for lines
-    that name their topic.
+    that name their topic. `ends_section`: a section of the file ends behind the lines.
     """
 
     lines: Sequence[bytes]
@@ -37,6 +37,7 @@ class LineBatch:
     topic: str = ""
     partition: int = 0
     first: int = 0
+    ends_section: bool = False
 
 
 Row = tuple[str, int, int, int | None, bytes | None, bytes | None]

@@ -1,4 +1,4 @@
-"""Parts of files that processes read independently: ranges of lines, row groups of Parquet, or whole files.
+"""Parts of files that processes read independently: sections of lines, row groups of Parquet, or whole files.
 
 Law: the merged parts of a file are the chunks that `read_chunks` reads of the whole.
 """
@@ -6,24 +6,22 @@ Law: the merged parts of a file are the chunks that `read_chunks` reads of the w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
 
 from schemaman.debezium.raw_record import DecodeContext
 from schemaman.debezium.wire_format import Forms, SchemaId
 from schemaman.errors import SchemamanError
 from schemaman.ingest.chunks import (
     CHUNK,
-    END,
     ChunkPart,
     KnownOffsets,
     build_reading,
     merge_parts,
     read_chunks,
 )
-from schemaman.ingest.line_batches import Item
+from schemaman.ingest.line_batches import Item, LineBatch
 from schemaman.ingest.line_forms import LineForms
-from schemaman.io.file_work import is_divisible
+from schemaman.io.file_work import PART_BYTES, is_divisible
 from schemaman.io.files import (
     File,
     has_record_columns,
@@ -31,7 +29,7 @@ from schemaman.io.files import (
     read_batches,
     read_row_groups,
 )
-from schemaman.io.line_ranges import RANGE_BYTES, LineRange, split_into_ranges
+from schemaman.io.line_ranges import SECTION_BYTES, LineRange, split_into_sections
 from schemaman.io.schema_registry import FileSchemas
 
 
@@ -57,14 +55,16 @@ class ReadingTask:
 class ReadPart:
     """What was read of one chunk in a part of a file.
 
-    `chunk` counts from the beginning of the file. `bytes` were read for it, and `texts` are the schemas that
-    stood before it. A last one without `part` has the bytes after the last item.
+    `is_full`: the chunk ends there. `bytes` were read for it, and `texts` are the schemas that stood before
+    it. A last one without `part` has the bytes after the last item, and the `lines` of the part if those
+    before it were not counted.
     """
 
-    chunk: int
     part: ChunkPart | None
     bytes: int
     texts: tuple[tuple[SchemaId, str], ...] = ()
+    is_full: bool = False
+    lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class PartReading:
     schemas: FileSchemas
     forms: Forms
     size: int = CHUNK
-    part_bytes: int = RANGE_BYTES
+    part_bytes: int = PART_BYTES
+    section_bytes: int = SECTION_BYTES
 
 
 def divide_files(files: Iterable[File], reading: PartReading) -> Iterator[ReadingTask]:
@@ -98,46 +99,76 @@ def read_part(part: ReadingTask, reading: PartReading, learned: LineForms) -> It
         UnreadableInput: as `read_batches`.
     """
     span, counts, texts = part.span, [0], list[tuple[SchemaId, str]]()
+    lines = [0]
 
     def count_bytes(number: int) -> None:
-        counts[0] += number
+        counts[0] += 0 if isinstance(span, LineRange) else number
 
     def note_schema(id: SchemaId, text: str) -> None:
         reading.schemas.note(id, text)
         texts.append((id, text))
 
     items = _open_part(part, reading, count_bytes, note_schema)
-    start, size, first = 0, reading.size, 0
-    if isinstance(span, LineRange):
-        first = span.chunk
-        start, size = (span.first_item, reading.size) if span.end is None else (0, END)
-    elif isinstance(span, RowGroups):
-        start = span.first_row
+    if isinstance(span, LineRange) and span.number is None:
+        items = _count_lines(items, lines)
+    start = read = span.first_row if isinstance(span, RowGroups) else 0
     context = build_reading(reading.schemas, reading.forms)
-    for chunk, found in read_chunks(items, reading.known, context, start=start, size=size, learned=learned):
-        yield ReadPart(first + chunk, found, counts[0], tuple(texts))
+    chunks = read_chunks(items, reading.known, context, start=start, size=reading.size, learned=learned)
+    for _, found in chunks:
+        read += _count_items(found)
+        is_full = span is None or read % reading.size == 0
+        yield ReadPart(found, counts[0], tuple(texts), is_full)
         counts[0] = 0
         texts.clear()
-    if isinstance(span, LineRange):
+    if isinstance(span, LineRange):  # the next range reads bytes behind the end, too
         counts[0] = (part.file.bytes if span.end is None else span.end) - span.begin
-    yield ReadPart(-1, None, counts[0], tuple(texts))
+    yield ReadPart(None, counts[0], tuple(texts), lines=lines[0])
 
 
-def merge_read_parts(parts: Iterable[ReadPart], merging: DecodeContext) -> Iterator[tuple[int, ChunkPart]]:
-    """Merges the parts of a file, in order, into its chunks."""
-    found = ((each.chunk, each.part) for each in parts if each.part is not None)
-    for chunk, group in groupby(found, key=lambda pair: pair[0]):
-        merged = merge_parts((part for _, part in group), merging)
-        yield chunk, merged
-        if merged.refusal is not None:
-            return
+def merge_read_parts(
+    parts: Iterable[tuple[ReadingTask, ReadPart]], merging: DecodeContext, size: int = CHUNK
+) -> Iterator[tuple[int, ChunkPart]]:
+    """Merges the parts of a file, in order, into its chunks of `size` items."""
+    number = before = items = 0
+    chunk: list[ChunkPart] = []
+    for task, read in parts:
+        if read.part is not None:
+            chunk.append(_move_lines(read.part, before))
+            items += _count_items(read.part)
+        before += read.lines
+        is_section_end = read.part is None and isinstance(task.span, LineRange)
+        if read.is_full or (is_section_end and items >= size) or (chunk and chunk[-1].refusal is not None):
+            merged = merge_parts(chunk, merging)
+            yield number, merged
+            if merged.refusal is not None:
+                return
+            number, items, chunk = number + 1, 0, []
+    if chunk:
+        yield number, merge_parts(chunk, merging)
+
+
+def _count_items(part: ChunkPart) -> int:
+    return part.read + len(part.unreadable)
+
+
+def _move_lines(part: ChunkPart, before: int) -> ChunkPart:
+    """Adds the number of lines before a part to the lines of its unreadable items."""
+    moved = tuple(replace(item, line=item.line + before) for item in part.unreadable)
+    return replace(part, unreadable=moved) if before and moved else part
+
+
+def _count_lines(items: Iterable[Item], lines: list[int]) -> Iterator[Item]:
+    for item in items:
+        lines[0] += len(item.lines) if isinstance(item, LineBatch) else 1
+        yield item
 
 
 def _divide_file(file: File, reading: PartReading) -> Iterator[LineRange | RowGroups]:
     """Divides a file of lines or Parquet. What cannot be opened has no parts: the reading says why."""
     try:
         if file.kind == "lines":
-            yield from split_into_ranges(file.path, reading.size, reading.limit, reading.part_bytes)
+            is_counted = reading.topic is not None or file.place is not None
+            yield from split_into_sections(file.path, reading.section_bytes, is_counted=is_counted)
         elif has_record_columns(file):
             yield from _group_rows(measure_row_groups(file), reading.part_bytes)
     except (OSError, SchemamanError):
@@ -166,8 +197,12 @@ def _open_part(
     if isinstance(span, RowGroups):
         groups = range(span.begin, span.end)
         return read_row_groups(part.file, groups, reading.limit, count_bytes)
-    if isinstance(span, LineRange):
-        return read_batches(part.file, topic=reading.topic, limit=reading.limit, lines=span)
     return read_batches(
-        part.file, topic=reading.topic, limit=reading.limit, count_bytes=count_bytes, note_schema=note_schema
+        part.file,
+        topic=reading.topic,
+        limit=reading.limit,
+        count_bytes=count_bytes,
+        note_schema=note_schema,
+        lines=span,
+        section_bytes=reading.section_bytes,
     )

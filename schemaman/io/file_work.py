@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from schemaman.io.files import STANDARD_INPUT, File, measure_unpacked
-from schemaman.io.line_ranges import RANGE_BYTES
 from schemaman.io.remote_files import is_remote
 
 PARALLEL_FROM_BYTES = 768 * 2**20
@@ -14,6 +13,9 @@ PARALLEL_FROM_BYTES = 768 * 2**20
 
 _SMALL = 8 * 2**20
 """The size on disk up to which a file is small: its records are held in memory as one chunk, if they are."""
+
+PART_BYTES = 32 * 2**20
+"""The least size of a part: each parses the first records of all tables."""
 
 _PARTS_OF_A_PROCESS = 4
 """The number of parts from which processes end at about the same time."""
@@ -42,13 +44,13 @@ def is_worth_sharing(files: Sequence[File], shared_from: int) -> bool:
 
 
 def choose_part_bytes(files: Sequence[File], jobs: int) -> int:
-    """Chooses from how many bytes on a part of files ends, if `jobs` processes read them.
+    """Chooses from how many bytes on a part of Parquet files ends, if `jobs` processes read them.
 
     Of each table and partition, a part parses the first and the last record: where many tables take turns,
     small parts cost more than their lines.
     """
     share = sum(file.bytes for file in files) // (jobs * _PARTS_OF_A_PROCESS)
-    return min(max(share, RANGE_BYTES), _LARGEST_PART)
+    return min(max(share, PART_BYTES), _LARGEST_PART)
 
 
 def is_shareable(file: File) -> bool:

@@ -41,7 +41,7 @@ from schemaman.io.folders import (
     order_file,
     sort_files,
 )
-from schemaman.io.line_ranges import LineRange
+from schemaman.io.line_ranges import SECTION_BYTES, LineRange, cut_into_sections
 from schemaman.io.remote_files import is_remote, list_addresses, measure_bytes, open_binary
 from schemaman.io.sink_files import (
     NoteSchema,
@@ -71,6 +71,7 @@ RECORD_LIMIT = 64 * 2**20
 """The size in bytes of the largest record that is read: some compressed kilobytes may hold gigabytes."""
 
 _BLOCK = 1 << 20
+_ALL_LINES = LineRange(0, None, 1)
 _PIECES: Mapping[str, int] = {".gz": 1 << 14, ".zst": 1 << 10}
 """Compressed bytes that are decompressed at once; damage can lose at most this many.
 
@@ -239,10 +240,12 @@ def read_batches(
     count_bytes: Callable[[int], None] = lambda _: None,
     note_schema: NoteSchema = lambda id, text: None,
     lines: LineRange | None = None,
+    section_bytes: int = SECTION_BYTES,
 ) -> Iterator[Item]:
     """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`.
 
-    `lines` is the range of a file of lines that is read; None for the whole.
+    `lines` is the range of a file of lines that is read; None for the whole. Behind each section of
+    `section_bytes` stands a batch without lines.
     """
     if file.kind == "parquet":
         avro_schema = None if file.place is None else _find_row_schema(file.path)
@@ -259,7 +262,7 @@ def read_batches(
         return (_check_row(file.path, n, record, limit) for n, record in enumerate(records, 1))
     if file.place is not None and (file.kind == "avro" or file.place.keys):
         return _read_sink_records(file, file.place, limit, note_schema)
-    return _read_line_batches(file, topic, limit, count_bytes, lines)
+    return _read_line_batches(file, topic, limit, count_bytes, lines or _ALL_LINES, section_bytes)
 
 
 def measure_unpacked(file: File) -> int:
@@ -379,20 +382,25 @@ def _read_line_batches(
     topic: str | None,
     limit: int,
     count_bytes: Callable[[int], None],
-    line_range: LineRange | None = None,
+    line_range: LineRange = _ALL_LINES,
+    section_bytes: int = SECTION_BYTES,
 ) -> Iterator[Item]:
-    number = 1 if line_range is None else line_range.number
+    number = line_range.number or 1
     place = file.place or (None if topic is None else SinkPlace(topic, 0, 0, has_console_lines=True))
     parse = partial(_read_record, file.path, place=place, is_whole=True)
     blocks = (
-        _strip_mark(file.path, _read_blocks(file, count_bytes))
-        if line_range is None or not line_range.begin
-        else _read_later_range(file.path, line_range, count_bytes)
+        _read_later_range(file.path, line_range, count_bytes)
+        if line_range.begin
+        else _cut_blocks(_read_blocks(file, count_bytes), line_range.end)
     )
-    if line_range is not None and not line_range.begin:
-        blocks = _cut_blocks(blocks, line_range.end)
+    sections = cut_into_sections(blocks, line_range.begin, section_bytes)
+    if not line_range.begin:
+        sections = _strip_mark(file.path, sections)
     try:
-        for lines, is_whole in _split_lines(blocks, limit):
+        for lines, is_whole in _split_lines(sections, limit):
+            if lines is None:
+                yield LineBatch((), number, parse, ends_section=True)
+                continue
             if is_whole and not isinstance(lines, _LongLine):
                 names = () if place is None else (place.topic, place.partition, place.first)
                 yield LineBatch(lines, number, parse, *names)
@@ -431,15 +439,15 @@ def _cut_blocks(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:
         yield block
 
 
-def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _strip_mark(path: str, blocks: Iterable[bytes | None]) -> Iterator[bytes | None]:
     """Removes the byte order mark of a text. Raises `UnreadableInput` for UTF-16."""
-    for number, block in enumerate(block for block in blocks if block):
-        if not number and block.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+    for number, block in enumerate(blocks):
+        if block is not None and not number and block.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise UnreadableInput(
                 f"{path}: the text is UTF-16, but must be UTF-8",
                 hint="some shells convert redirected output; convert it back: iconv -f UTF-16 -t UTF-8",
             )
-        yield block if number else block.removeprefix(BOM_UTF8)
+        yield block if number or block is None else block.removeprefix(BOM_UTF8)
 
 
 def _read_record(
@@ -585,10 +593,18 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[Sequence[bytes] | _LongLine, bool]]:
-    """Splits blocks into their lines, with whether the lines have an end; the last one may have none."""
+def _split_lines(
+    blocks: Iterable[bytes | None], limit: int
+) -> Iterator[tuple[Sequence[bytes] | _LongLine | None, bool]]:
+    """Splits blocks into their lines, with whether the lines have an end; the last one may have none.
+
+    None stands behind each section, as it does among the blocks.
+    """
     line = _Line(limit)
     for block in blocks:
+        if block is None:
+            yield None, True
+            continue
         first = block.find(b"\n")
         if first < 0:
             line.add(block)

@@ -39,17 +39,18 @@ def read_files_in_processes(
     """
     merging = build_reading(reading.schemas, reading.forms)
 
-    def take(values: Iterator[ReadPart]) -> Iterator[ReadPart]:
+    def take(task: ReadingTask, values: Iterator[ReadPart]) -> Iterator[tuple[ReadingTask, ReadPart]]:
         for value in values:
             for id, text in value.texts:
                 reading.schemas.note(id, text)
             count(value.bytes, 0 if value.part is None else value.part.read)
-            yield value
+            yield task, value
 
     streams = stream_tasks(divide_files(files, reading), partial(_start_reading, reading), jobs)
     with closing(streams):
         for _, of_file in groupby(streams, key=lambda stream: stream[0].number):
-            yield merge_read_parts((value for _, values in of_file for value in take(values)), merging)
+            parts = (pair for task, values in of_file for pair in take(task, values))
+            yield merge_read_parts(parts, merging, reading.size)
 
 
 def _start_reading(reading: PartReading) -> Callable[[ReadingTask], Iterator[ReadPart]]:

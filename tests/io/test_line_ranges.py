@@ -1,4 +1,4 @@
-"""A file that is read in ranges, and by several processes, gives the parts of one reading."""
+"""A file that is read in sections, and by several processes, gives the parts of one reading."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schemaman.io.file_parts import (
     merge_read_parts,
     read_part,
 )
-from schemaman.io.line_ranges import LineRange, split_into_ranges
+from schemaman.io.line_ranges import LineRange, split_into_sections
 from schemaman.io.schema_registry import FileSchemas
 from tests.ingest.test_line_forms import Parts, as_text, know_half
 from tests.support.damaged_lines import format_line
@@ -28,13 +28,16 @@ RUN = "postgres/shop-json"
 LIMIT = 1 << 20
 
 
-def make_reading(size: int, part_bytes: int, topic: str | None = None) -> PartReading:
+def make_reading(size: int, section_bytes: int, topic: str | None = None) -> PartReading:
     schemas = FileSchemas(registry(RUN))
-    return PartReading(topic, LIMIT, KnownOffsets(), schemas, AUTO, size, part_bytes)
+    return PartReading(topic, LIMIT, KnownOffsets(), schemas, AUTO, size, section_bytes=section_bytes)
 
 
 def read_whole(path: Path, reading: PartReading) -> Parts:
-    items = files.read_batches(files.find_file(str(path)), topic=reading.topic, limit=reading.limit)
+    file = files.find_file(str(path))
+    items = files.read_batches(
+        file, topic=reading.topic, limit=reading.limit, section_bytes=reading.section_bytes
+    )
     return list(read_chunks(items, reading.known, build_reading(reading.schemas), size=reading.size))
 
 
@@ -43,9 +46,9 @@ def require_same_parts(path: Path, reading: PartReading) -> Parts:
     context = build_reading(reading.schemas)
     learned = LineForms(Prober(context))
     divided = divide_files([files.find_file(str(path))], reading)
-    found = (read for part in divided for read in read_part(part, reading, learned))
+    found = ((part, read) for part in divided for read in read_part(part, reading, learned))
     whole = read_whole(path, reading)
-    assert list(merge_read_parts(found, context)) == whole
+    assert list(merge_read_parts(found, context, reading.size)) == whole
     return whole
 
 
@@ -53,12 +56,13 @@ def write_lines(path: Path) -> None:
     path.write_bytes(b"".join(format_line(r) + b"\n" for r in as_text(recorded(RUN))))
 
 
-@pytest.mark.parametrize(("size", "range_bytes"), [(400, 20_000), (37, 1), (10**6, 300_000)])
-def test_lines_of_a_recording(tmp_path: Path, size: int, range_bytes: int) -> None:
+@pytest.mark.parametrize(("size", "section_bytes"), [(400, 20_000), (37, 1), (7, 100_000), (10**6, 300_000)])
+def test_lines_of_a_recording(tmp_path: Path, size: int, section_bytes: int) -> None:
     path = tmp_path / "records.jsonl"
     write_lines(path)
-    reading = make_reading(size, range_bytes)
+    reading = make_reading(size, section_bytes)
     parts = require_same_parts(path, reading)
+    assert all(size <= part.read + len(part.unreadable) < 2 * size for _, part in parts[:-1])
     require_same_parts(path, replace(reading, known=know_half(part for _, part in parts)))
 
 
@@ -82,7 +86,8 @@ TOO_LONG = b'{"topic":"t","partition":0,"offset":7,"payload":"' + b"x" * LIMIT +
 def test_lines_that_are_no_records(tmp_path: Path, content: bytes, size: int) -> None:
     path = tmp_path / "records.jsonl"
     path.write_bytes(content)
-    require_same_parts(path, make_reading(size, 1 if len(content) < LIMIT else 100_000))
+    for section_bytes in (1, 3) if len(content) < LIMIT else (100_000,):
+        require_same_parts(path, make_reading(size, section_bytes))
     require_same_parts(path, make_reading(size, 10**6, topic="t"))
 
 
@@ -95,16 +100,16 @@ def test_a_long_line_amid_a_chunk(tmp_path: Path, topic: str | None) -> None:
     reading = replace(make_reading(5, 1, topic), limit=len(EVENT) * 3 // 2)
     require_same_parts(path, reading)
     spans = [task.span for task in divide_files([files.find_file(str(path))], reading)]
-    last = spans[-1]
-    assert isinstance(last, LineRange)
-    assert (len(spans), last.number, last.chunk, last.first_item) == (10, 10, 1, 3)
+    assert len(spans) == len(lines)
+    numbers = [span.number for span in spans if isinstance(span, LineRange)]
+    assert numbers == [None if topic is None else number for number in (1, *range(3, len(lines) + 2))]
 
 
-def test_a_range_is_given_when_its_end_is_found(tmp_path: Path) -> None:
+def test_a_section_is_given_when_its_end_is_found(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     write_lines(path)
-    whole = len(list(split_into_ranges(str(path), 10**6, LIMIT, 20_000)))
-    ranges = split_into_ranges(str(path), 10**6, LIMIT, 20_000)
-    next(ranges)
+    whole = len(list(split_into_sections(str(path), 20_000, is_counted=False)))
+    sections = split_into_sections(str(path), 20_000, is_counted=False)
+    next(sections)
     path.write_bytes(b"")
-    assert len(list(ranges)) < 3 < whole
+    assert len(list(sections)) < 3 < whole
