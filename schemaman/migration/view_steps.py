@@ -1,7 +1,8 @@
 """Steps that make and replace a view, and how the mark of a view tells who made it.
 
 Laws: no step replaces a view that has no mark of schemaman, and none drops one; nor a view that no run on its
-own table made. A view that cannot be made stops no table.
+own table made. A view that cannot be made stops no table. No view shows the values of another column: before
+a name that it reads is given to one, it is dropped.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from schemaman.errors import StatementFailed
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.plan import Plan, Step, StepKind
+from schemaman.migration.plan import Plan, Reversible, Step, StepKind
 from schemaman.migration.properties.names import VIEW_PROPERTY
 from schemaman.migration.target import Executor
 from schemaman.model.ddl import quote_name
@@ -21,7 +22,7 @@ VIEW_KINDS: tuple[StepKind, ...] = ("replace-view", "drop-view")
 _DEFAULT_NAMESPACE = "default"
 _ABSENT = "NOT_FOUND"
 """A part of Spark's conditions for a missing view, table, schema or catalogue."""
-_DROPPED = "readers of the view: they fail until they read a view of another name"
+_DROPPED = "readers of the view: they fail until a view is made again, perhaps of another name"
 _READERS = "readers of the view: they fail from the first step that renames what it reads until this one"
 
 ReadMark = Callable[[str], "str | None"]
@@ -79,10 +80,13 @@ def make_view_steps(name: str, text: str, mark: str, before: str | None, previou
     return (Step("create-namespace", created, "none", "reversible", {}, {}), step)
 
 
-def make_drop_steps(name: str, before: str) -> tuple[Step, ...]:
-    """Make the step that drops a view (named as in SQL) with a mark, since a table needs its name."""
+def make_drop_steps(name: str, before: str, previous: str = "") -> tuple[Step, ...]:
+    """Make the step that drops a view (named as in SQL) with a mark; its undo makes the `previous` text."""
     conditions = {"views": {name: before}}, {"views": {name: None}}
-    return (Step("drop-view", f"DROP VIEW {name}", "metadata", "no", *conditions, None, (_DROPPED,)),)
+    undo = f"CREATE VIEW {previous}" if previous and sql.literal(before) in previous else None
+    reversible: Reversible = "reversible" if undo else "no"
+    statement = f"DROP VIEW {name}"
+    return (Step("drop-view", statement, "metadata", reversible, *conditions, undo, (_DROPPED,)),)
 
 
 def add_steps(plan: Plan, steps: Sequence[Step]) -> Plan:

@@ -111,6 +111,12 @@ class ReaderViews:
             self._foreign[name] = mark
             note = f"the view {name} is not made: others made a table or view of this name"
             return replace(plan, notes=(*plan.notes, note))
+        if before and _gives_read_name(plan, lake, after, previous):
+            dropped, (*_, made) = (
+                make_drop_steps(name, before, previous),
+                make_view_steps(name, text, mark, None, ""),
+            )
+            return replace(plan, steps=(*dropped, *plan.steps, made))
         return add_steps(plan, make_view_steps(name, text, mark, before, previous if before else ""))
 
     def _plan_without_view(
@@ -277,6 +283,18 @@ def _find_table_after(plan: Plan, lake: LakeTable | None) -> LakeTable:
             if value is not None:
                 properties[str(name)] = str(value)
     return replace(base, schema=plan.wanted, properties=properties)
+
+
+def _gives_read_name(plan: Plan, lake: LakeTable | None, after: LakeTable, view: str) -> bool:
+    """Whether a plan gives a name that a view reads to another column, whose values the view would show.
+
+    The text of the view is empty if it is unknown.
+    """
+    there = set() if lake is None else {*lake.schema.names}
+    left = {old for old, _ in _join_renames(step.statement for step in plan.steps)}
+    given = {name for name in after.schema.names if name not in there or name in left}
+    query = view.partition(" AS SELECT ")[2].lower()
+    return any(not view or quote_name(name).lower() in query for name in given)
 
 
 def _hash_view(columns: Sequence[ViewColumn], table: str, where: str, schema: TableSchema) -> str:

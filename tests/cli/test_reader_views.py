@@ -187,3 +187,27 @@ def test_a_table_that_no_target_leads_to_takes_no_name(run: Commands) -> None:
     run.learns(run.table(WAS, name="v_orders", database="other"))
     synced(run, *WAS)
     assert list(run.lake.views) == ["`ice`.`raw`.`v_orders`"]
+
+
+def test_a_view_is_gone_before_a_name_that_it_reads_is_given_to_another_column(run: Commands) -> None:
+    """Its text would be valid again, and show no value of the column that had the name."""
+    synced(run, *WAS)
+    before = run.lake.views[VIEW]
+    meanwhile: list[tuple[str, ...]] = []
+
+    def note(statement: str) -> None:
+        if run.lake.views.get(VIEW) == before:
+            meanwhile.append(run.live().schema.names)
+
+    run.lake.after = note
+    renamed = run.table(NOW, ddl="ALTER TABLE orders RENAME COLUMN price TO cost")
+    run.learns(renamed, run.table((*NOW, ("price", "INT"))))
+    assert run.moved().code == 0
+    assert [names for names in meanwhile if "price" in names] == []
+    assert run.live().schema.names == ("id", "cost", "price")
+    assert run.lake.views[VIEW].endswith(" AS SELECT `id`, `cost`, `price` FROM `ice`.`raw`.`orders`")
+    run.lake.after = lambda _: None
+    back = run("plan", "--rollback", last_run(run), "-o", "back.plan.json")
+    assert back.code == 0, back
+    assert run.applied("back.plan.json").code == 0
+    assert run.lake.views[VIEW] == before

@@ -13,6 +13,7 @@ from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.target import TARGETS
+from schemaman.model.types import Type
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import alive, lake, told
@@ -44,6 +45,10 @@ STREAMS: dict[str, tuple[list[list[Record]], dict[int, dict[str, Any]]]] = {
         [PLAIN, [*SPLIT, of(3, p="c", p__2=7), of(4, p="d")]],
         {2: {"p__3": "two"}, 3: {"p__3": "c", "p__2": 7}, 4: {"p__3": "d"}},
     ),
+    "it came and went in a later batch": (
+        [PLAIN, SPLIT, [of(3, p="c", p__2=7), of(4, p="d")]],
+        {2: {"p__3": "two"}, 3: {"p__3": "c", "p__2": 7}, 4: {"p__3": "d"}},
+    ),
     "the column is split, too": (
         [PLAIN, SPLIT, [of(3, p="c", p__2=7)], [of(4, p="d", p__2="four")]],
         {2: {"p__3": "two"}, 3: {"p__3": "c", "p__2": 7}, 4: {"p__3": "d", "p__2__2": "four"}},
@@ -63,6 +68,28 @@ def test_a_part_gives_its_name_to_a_column_of_the_source(lake: MemorySink, strea
     assert (lake.withheld(), lake.stopped) == ({}, set())
     rows = {row.pop("id"): row for row in alive(lake)}
     assert rows == {1: {"p": 5}, **expected}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_no_view_reads_the_column_that_gets_the_name_of_a_part(store: SqlStore, stream: str) -> None:
+    """Meanwhile, the view cannot be read; no value is absent from it."""
+    policy, made = Policy(profile="autopilot"), dict[str, dict[str, Type]]()
+    lake = MemorySink(store, lambda _: None, "iceberg", policy, view="ice.read.{table}")
+    faults: list[str] = []
+
+    def check(statement: str) -> None:
+        for view, text in lake.views.items():
+            live = [table.live for table in lake.tables.values() if table.live is not None]
+            types = {c.name: c.type for table in live for c in table.schema.columns}
+            read = {n: t for n, t in types.items() if f"`{n}`" in text.partition(" AS SELECT ")[2]}
+            known = made.setdefault(text, read)
+            faults.extend(f"{view} reads {n} after {statement}" for n, t in read.items() if known.get(n) != t)
+
+    lake.after = check
+    for batch in STREAMS[stream][0]:
+        lake.take(batch)
+    assert faults == []
+    assert made
 
 
 @pytest.mark.parametrize("statement", ["SET TBLPROPERTIES", "RENAME COLUMN"])
