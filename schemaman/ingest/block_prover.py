@@ -46,7 +46,7 @@ from schemaman.ingest.line_forms import (
 )
 from schemaman.ingest.partition_rows import PartitionRows
 from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
-from schemaman.ingest.probe_patterns import Outline, Texts, quote_json
+from schemaman.ingest.probe_patterns import QUOTED, Outline, Texts, quote_json
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
 from schemaman.ingest.value_columns import BlockValues, WholeValues
 from schemaman.store.edge_hashes import EdgeSource
@@ -628,14 +628,22 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
     match_opening, beginning, ending = form.match_opening, form.start, form.ending
     match_key, key_start, key_size = form.match_key, form.key_start, len(form.key_start)
-    match_first, take_texts = outline.match_quoted, outline.texts
+    columns, take_texts = outline.learn_columns(QUOTED), outline.texts
+    tail_opening, match_tail, take_names, names = (
+        columns.opening,
+        columns.match,
+        columns.take_names,
+        columns.names,
+    )
     outlines = [] if form.value is None else form.value.outlines
     source, is_spaced = quote_json(outline.source), outline.source == SPACED_SOURCE
     match_end = _match_end(source, outlines, outline, shape, form.proof, is_quoted=True)
     is_content = find_content_check(outline.source)
+    size = 0
 
     # what other functions do, too, is written out here: calls are most of what a line costs
     def match(block: bytes, start: int, end: int) -> Matched | None:
+        nonlocal size
         opening = match_opening(block, start + head_size)
         if opening is None:
             return None
@@ -651,12 +659,14 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
         end -= ending_size
         if is_spaced and block.find(QUOTED_SOURCE, row, end) >= 0:  # see `find_source`
             return None
-        at = block.find(source, row, end)
-        if at < 0 or not block.startswith(ending, end):
+        if not block.startswith(ending, end):
             return None
-        found = match_first(block, at, end)
-        if found is not None:
-            texts = take_texts(found)
+        at = end - size  # most tails have the size of the one before
+        if at < row or not block.startswith(tail_opening, at):
+            at = block.find(tail_opening, row, end)
+        found = None if at < 0 else match_tail(block, at, end)
+        if found is not None and (take_names is None or take_names(found) == names):
+            texts, size = take_texts(found), end - at
         else:
             other = match_end(block, row, end)
             if other is None:

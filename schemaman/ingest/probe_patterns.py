@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import accumulate
 from operator import methodcaller
 
@@ -102,6 +103,13 @@ class TailColumns:
     order: Order
     groups: tuple[int, ...] | None
     spelling: Spelling
+
+    def match_whole(self, data: bytes, start: int, end: int) -> re.Match[bytes] | None:
+        """Matches a tail with its opening and the names of its table."""
+        found = self.match(data, start, end) if data.startswith(self.opening, start) else None
+        if found is None or self.take_names is None or self.take_names(found) == self.names:
+            return found
+        return None
 
 
 @dataclass(slots=True)
@@ -232,10 +240,9 @@ class _TailKind:
 
         def match_quoted(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
             # only lines of JSON need this pattern, and to compile it costs as much as to parse ten records
-            quoted = self._build_quoted().name_table(tuple(map(quote_json, names)))
-            outline.match_quoted = _match_named(self.patterns.compile(quoted.text), quoted)
-            return outline.match_quoted(data, start, end)
+            return learn_columns(QUOTED).match_whole(data, start, end)
 
+        @cache
         def learn_columns(spelling: Spelling) -> TailColumns:
             # bytes are found ten times faster than a pattern matches them
             built = self.bare if spelling is BARE else self._build_quoted()
@@ -247,8 +254,7 @@ class _TailKind:
 
         match, texts = _match_named(self.pattern, bare), _build_extractor(bare.groups, bare.first)
         source = SPACED_SOURCE if tail.startswith(SPACED_SOURCE) else SOURCE
-        outline = Outline(match, match_quoted, learn_columns, table, texts, bare.layout, source)
-        return outline
+        return Outline(match, match_quoted, learn_columns, table, texts, bare.layout, source)
 
     def _build_quoted(self) -> _TailPattern:
         if self.quoted is None:

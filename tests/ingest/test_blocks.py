@@ -26,7 +26,7 @@ from schemaman.store.log import CoveredRange
 from tests.ingest.test_line_forms import orders, print_line, repeat, require_same
 from tests.support.checkout import PROOF
 from tests.support.damage import Mutator
-from tests.support.damaged_lines import format_line
+from tests.support.damaged_lines import format_line, make_lines
 from tests.support.recordings import registry
 
 RUN = "postgres/shop-json"
@@ -68,6 +68,42 @@ def test_tables_and_partitions_in_turn(tmp_path: Path) -> None:
     found = list(alternate(3, 2, 40))
     path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
     assert require_same(path, RUN, size=100) == len(found)
+
+
+def test_lines_in_turn_that_are_otherwise_than_they_look(tmp_path: Path) -> None:
+    """Sound and damaged lines of tables in any order, with another schema midway and tails of many sizes.
+
+    Some lines name another table or version of the connector, and some have an unknown escape.
+    """
+    path = tmp_path / "records.jsonl"
+    for seed in range(20 if PROOF else 1):
+        mutator = Mutator(random.Random(seed), registry(RUN))
+        places = []
+        for table, partition in ((0, 0), (0, 1), (1, 0), (2, 5)):
+            found = [move(r, table, partition, 0) for r in (orders()[0], orders()[-1]) for _ in range(60)]
+            found = [replace(r, value=change_tail(r.value or b"", i)) for i, r in enumerate(found)]
+            places.append(make_lines(found, mutator, len(found)))
+        lines = list[bytes]()
+        while places:
+            place = mutator.chance.choice(places)
+            line = next(place, None)
+            if line is None:
+                places.remove(place)
+                continue
+            if len(lines) % 20 == 19:
+                line = line.replace(b'customer_id\\":', b'customer\\q\\":')
+            lines.append(line.replace(b"\n", b" ") + b"\n")
+        path.write_bytes(b"".join(lines))
+        assert require_same(path, RUN, size=150) > 300
+
+
+def change_tail(value: bytes, number: int) -> bytes:
+    """The value with a shorter time in some records, and other bytes in its source block in a few."""
+    head, mark, tail = value.rpartition(b'"ts_ms":')
+    value = head + mark + tail[: 13 - number // 7 % 3] + tail[13:]
+    old, new = {17: (b'"orders', b'"ordera'), 19: (b"Final", b"Finas")}.get(number, (b"", b""))
+    head, mark, tail = value.rpartition(b'"source":')
+    return head + mark + tail.replace(old, new, 1) if old else value
 
 
 @pytest.mark.parametrize("layout", ["kcat", "value", "key and value"])
