@@ -220,7 +220,8 @@ def derive_form(
         if form.value is not None and form.proof == proof:
             derived = replace(form, start=start, value=value)
             found = derived.find_offset(line)
-            if found is not None and found[0] == record.offset and is_string_content(start):
+            is_plain = form.value is value or is_string_content(start)
+            if found is not None and found[0] == record.offset and is_plain:
                 return derived
     return None
 

@@ -235,6 +235,23 @@ class Prober:
         except (ValueError, UnreadableInput) as error:
             return Probe((), _hash_coordinates(record), fault=str(error))
 
+    def probe_last(self, record: Record, first: Probe) -> Probe:
+        """Probes the last record of a run with this `first` probe, as its bytes have proven.
+
+        Only the position and times may differ, so that nothing else is read.
+        """
+        forms, value = self._topics.get(record.topic), record.value
+        form = None if forms is None or value is None else _find_form(forms.values, value)
+        found = None if form is None or value is None else read_tail_after(value, form.size)
+        if form is None or found is None:
+            return self.probe_record(record)
+        facts = read_facts(found[1], form.name)
+        try:
+            position, rank = read_position(self._reading, facts)
+        except ValueError:
+            return self.probe_record(record)
+        return Probe(first.table, first.shape, position, rank, facts.ts_ms, facts.read_ms)
+
     def _json(self, forms: _TopicForms, record: Record, value: bytes, key: bytes) -> Probe:
         form = self._form(forms.values, value)
         if form is None:
@@ -245,8 +262,12 @@ class Prober:
             at, tail = found
             facts = read_facts(tail, form.name)
             if not facts.bare and names_table(facts.source):
-                probe = self._seen(record, form.proof, key, facts)
-                return self._learned(forms.values, form, value[at:], key, facts, probe)
+                outline, texts = self._learn(forms.values, form, value[at:], facts)
+                layout = None if outline is None else outline.layout
+                probe = self._seen(record, form.proof, key, facts, layout=layout, texts=texts)
+                if outline is not None:
+                    outline.shapes[key] = probe.shape
+                return probe
         payload = read_payload_after(value, form.size)
         if payload is not None:
             event = self._restored(record, payload[0], form.name)
@@ -368,27 +389,22 @@ class Prober:
             del forms[_KEPT_FORMS:]
         return form
 
-    def _learned(
-        self,
-        forms: list[ProbeForm],
-        form: ProbeForm,
-        tail: bytes,
-        key: bytes,
-        facts: RecordFacts,
-        probe: Probe,
-    ) -> Probe:
-        """Adds the texts of the position to a probe; the outline of the tail is kept for later records."""
+    def _learn(
+        self, forms: list[ProbeForm], form: ProbeForm, tail: bytes, facts: RecordFacts
+    ) -> tuple[Outline | None, Texts]:
+        """Finds the outline of a tail, which is kept for later records, and the texts of its position."""
         form.looks += 1
-        known = next((o for o in form.outlines if o.match(tail, 0)), None)
-        if known is None:
-            known = _copy_outline(forms, tail, facts.table) or self._learn_outline(form, tail, facts)
-            if known is None:
-                return probe
-            form.outlines.insert(0, known)
-            del form.outlines[_KEPT_OUTLINES:]
-        known.shapes[key] = probe.shape
-        match = known.match(tail, 0)
-        return probe if match is None else replace(probe, layout=known.layout, texts=known.texts(match))
+        for known in form.outlines:
+            match = known.match(tail, 0)
+            if match is not None:
+                return known, known.texts(match)
+        outline = _copy_outline(forms, tail, facts.table) or self._learn_outline(form, tail, facts)
+        match = None if outline is None else outline.match(tail, 0)
+        if outline is None or match is None:
+            return None, ()
+        form.outlines.insert(0, outline)
+        del form.outlines[_KEPT_OUTLINES:]
+        return outline, outline.texts(match)
 
     def _learn_outline(self, form: ProbeForm, tail: bytes, facts: RecordFacts) -> Outline | None:
         """Learns the outline of a tail, which other tables may have, too."""
@@ -475,12 +491,17 @@ class Prober:
         key: bytes,
         facts: RecordFacts,
         shown: frozenset[FieldKind] | None = None,
+        *,
+        layout: bytes | None = None,
+        texts: Texts = (),
     ) -> Probe:
         position, rank = read_position(self._reading, facts)
         if facts.document:
             proof = key = _DOCUMENT
         shape = self._shape(proof, key, facts.proof) if facts.table else _hash_coordinates(record)
-        return Probe(facts.table, shape, position, rank, facts.ts_ms, facts.read_ms, shown_fields=shown)
+        return Probe(
+            facts.table, shape, position, rank, facts.ts_ms, facts.read_ms, None, layout, texts, shown
+        )
 
     def _shape(self, value: bytes, key: bytes, proof: tuple[str, ...]) -> str:
         known = self._shapes.get((value, key, proof))

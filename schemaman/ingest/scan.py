@@ -171,14 +171,14 @@ class Scanner:
         return None
 
     def _goes_on(self, run: OpenRun, probed: Probe) -> bool:
-        last = run.probe or self.prober.probe_record(parse_last(run.last))
+        last = run.probe or self.prober.probe_last(parse_last(run.last), run.first_probe)
         return last.position.kind == probed.position.kind and probed.rank >= last.rank
 
     def _close(self, table: _TableRuns) -> None:
         run, table.open = table.open, None
         if run is not None:
             record = parse_last(run.last)
-            last = run.probe or self.prober.probe_record(record)
+            last = run.probe or self.prober.probe_last(record, run.first_probe)
             seen = None if run.sightings is None else run.sightings.get_fields()
             table.closed.append(_build_run(run.first, run.first_probe, record, last, run.count, seen))
             if len(table.closed) > max(_RUNS_BEFORE_COLLAPSE, table.room):

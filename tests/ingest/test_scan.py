@@ -394,6 +394,32 @@ def test_a_record_of_a_known_form_is_not_parsed(change):
     assert all(prober.match_outline(record) for record in records[40:])
 
 
+FORMED = ("postgres/shop-json", "mariadb/bookshop-mariadb-3.5.0-json", "db2/shop-3.4.1-json")
+
+
+@pytest.mark.parametrize("run", FORMED)
+def test_the_last_record_of_a_run_is_probed_as_any_other(run):
+    """Bytes have proven such a record, so that only its position and times are read."""
+    prober = Prober(build_reading(registry(run)))
+    records = recorded(run)
+    probes = [prober.probe_record(record) for record in records * 4][-len(records) :]
+    proven = [i for i, record in enumerate(records) if prober.match_outline(record)]
+    assert len(proven) > 10
+    for i in proven:
+        assert prober.probe_last(records[i], probes[i]) == replace(probes[i], layout=None, texts=())
+
+
+def test_a_last_record_without_a_readable_position_is_a_fault():
+    def refuse_position(connector, source):
+        raise ValueError("no position")
+
+    record, reading = one_shape()[0], build_reading(schema_registry.NO_REGISTRY)
+    first = Prober(reading).probe_record(record)
+    prober = Prober(replace(reading, position_of=refuse_position))
+    prober.probe_record(record)
+    assert prober.probe_last(record, first).fault == "no position"
+
+
 def test_other_keys_are_other_runs():
     records = one_shape()
     keyless = [replace(r, key=None) if 30 <= i < 60 else r for i, r in enumerate(records)]
