@@ -150,7 +150,10 @@ JSON_VALUES = st.recursive(
 
 @given(JSON_VALUES)
 @example({"b": [1e16, 1.0, 1e-5], "a": {}})
+@example({"b": 1e16})
+@example({"b": {"a": [0, 1e-7]}})
 @example({"note": None})
+@example([0, None])
 def test_canonical_bytes_are_those_of_json(value: object) -> None:
     expected = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     assert structure_codec.encode_canonical(value) == expected.encode()
