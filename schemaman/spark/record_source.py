@@ -29,6 +29,9 @@ from schemaman.spark.session import is_classic
 from schemaman.spark.task_rows import build_row, keep_modules, quicken_next_task
 
 _TASKS_PER_SLOT = 4
+_PARTS_PER_TASK = 8
+"""The number of parts from which tasks are alike. Each opens its file, with the sizes of all row groups."""
+
 _REMOTE_SLOTS = 8
 """The assumed number of slots of a Spark Connect server, which does not tell its own."""
 
@@ -92,8 +95,8 @@ def split_file(file: File, wanted: int = sys.maxsize, limit: int = RECORD_LIMIT)
 
 
 def split_files(files: Sequence[File], most: int, limit: int = RECORD_LIMIT) -> list[tuple[FilePart, ...]]:
-    """Split each file that has more than an eighth of `most` bytes; the row groups of others are not read."""
-    return [split_file(file, sys.maxsize if file.bytes * 8 > most else 1, limit) for file in files]
+    """Split files into parts of about an eighth of `most` bytes; row groups of small files are not read."""
+    return [split_file(file, file.bytes * _PARTS_PER_TASK // most, limit) for file in files]
 
 
 def pack_parts(parts: Sequence[FilePart], most: int) -> list[tuple[int, ...]]:

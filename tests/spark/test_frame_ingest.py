@@ -163,6 +163,10 @@ def test_row_groups_are_looked_up_only_where_a_file_is_large(tmp_path: Path) -> 
     (parts,) = split_files([file], file.bytes)
     assert [(part.start, part.groups) for part in parts] == [(0, (0,)), (30, (1,)), (60, (2,))]
     assert abs(sum(part.bytes for part in parts) - file.bytes) < 3
+    parquet.write_table(rows, tmp_path / "a.parquet", row_group_size=1)
+    (parts,) = split_files([file], file.bytes)
+    assert len(parts) == 8
+    assert [group for part in parts for group in part.groups or ()] == list(range(90))
 
 
 def test_a_worker_reads_no_archive_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
