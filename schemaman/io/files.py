@@ -244,8 +244,8 @@ def read_batches(
 ) -> Iterator[Item]:
     """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`.
 
-    `lines` is the range of a file of lines that is read; None for the whole. Behind each section of
-    `section_bytes` stands a batch without lines.
+    `lines` is the range of a file of lines that is read; None for the whole. A batch without lines
+    follows each section of `section_bytes`.
     """
     if file.kind == "parquet":
         avro_schema = None if file.place is None else _find_row_schema(file.path)
@@ -598,7 +598,7 @@ def _split_lines(
 ) -> Iterator[tuple[Sequence[bytes] | _LongLine | None, bool]]:
     """Splits blocks into their lines, with whether the lines have an end; the last one may have none.
 
-    None stands behind each section, as it does among the blocks.
+    None follows each section, as it does among the blocks.
     """
     line = _Line(limit)
     for block in blocks:

@@ -1,8 +1,8 @@
 """Sections of a file of lines, which processes read independently; each ends behind a line.
 
-A section ends behind the line that has byte `SECTION_BYTES` of the file, the next one behind the line that
-has twice that byte, and so on. So whoever begins amid a file finds the ends of sections without the lines
-before.
+A section ends behind the line that has the byte number `SECTION_BYTES` of the file, the next one behind the
+line that has the byte with twice that number, and so on. So a process that begins amid a file finds the ends
+of sections without the lines before.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def split_into_sections(path: str, section_bytes: int, *, is_counted: bool) -> I
 
 
 def cut_into_sections(blocks: Iterable[bytes], begin: int, section_bytes: int) -> Iterator[bytes | None]:
-    """Cuts blocks of a file from the byte `begin` on where sections end; None stands behind each section."""
+    """Cuts blocks of a file from the byte `begin` on where sections end; None follows each section."""
     cut = _find_next_cut(begin, section_bytes)
     for whole in blocks:
         block, at = whole, begin
