@@ -24,6 +24,7 @@ from typing import Any
 import pyspark
 from pyspark.sql import functions as F
 
+from bench import made_events
 from bench.cluster_events import WrittenEvents, write_files
 from bench.processes import ProcessWatch
 from schemaman.io.file_patterns import find_files
@@ -41,6 +42,7 @@ _SETTINGS = {
 """Batches of values of five kilobytes must not take 25 MB each."""
 
 _FLOOR = "sum(crc32)"
+_TABLES = {table.name: table for table in (made_events.ORDERS, made_events.DEFAULTS)}
 _PROCESSES = ("driver", "workers", "jvm")
 
 
@@ -50,6 +52,7 @@ def main() -> None:
     parser.add_argument("--mb", type=int, default=300)
     parser.add_argument("--files", type=int, nargs="+", default=[1, 200, 5000])
     parser.add_argument("--topics", type=int, default=100)
+    parser.add_argument("--table", choices=_TABLES, default="orders", help="values of 4.1 kB or of 5.7 kB")
     parser.add_argument("--slow", action="store_true", help="also from_json and json.loads in an RDD")
     parser.add_argument("--only", nargs="+", metavar="VARIANT", help="the variants to run, by name")
     parser.add_argument("--rounds", type=int, default=3)
@@ -59,7 +62,7 @@ def main() -> None:
         spark = start_session(warehouse=Path(name) / "lake", settings=_SETTINGS)
         for files in options.files:
             folder = Path(name) / f"files-{files}"
-            written = write_files(folder, options.mb, files, options.topics)
+            written = write_files(folder, options.mb, files, options.topics, _TABLES[options.table])
             os.sync()  # the disk must not be busy with these files while they are read
             variants = _list_variants(spark, folder, written, slow=options.slow)
             if options.only:
@@ -136,8 +139,13 @@ def _list_variants(
         schema = F.get_json_object(F.col("value").cast("string"), "$.schema")
         _require(open_frame().groupBy("topic", schema).count().count(), written.schemas)
 
-    def group_by_struct() -> None:
+    def group_by_part() -> None:
         parsed = F.from_json(F.col("value").cast("string"), "schema string, payload string")
+        _require(open_frame().groupBy("topic", parsed["schema"]).count().count(), written.schemas)
+
+    def group_by_struct() -> None:
+        text = F.col("value").cast("string")
+        parsed = F.from_json(text, F.schema_of_json(F.lit(written.sample)))
         _require(open_frame().groupBy("topic", parsed["schema"]).count().count(), written.schemas)
 
     def group_in_python() -> None:
@@ -152,7 +160,11 @@ def _list_variants(
         "schemaman, data frame": read_frame,
         "get_json_object and groupBy": group_by_text,
     }
-    odd = {"from_json and groupBy": group_by_struct, "json.loads in an RDD": group_in_python}
+    odd = {
+        "from_json of the schema as a string": group_by_part,
+        "from_json of the whole type": group_by_struct,
+        "json.loads in an RDD": group_in_python,
+    }
     return {**fast, **(odd if slow else {})}
 
 

@@ -13,7 +13,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from bench import made_events
-from schemaman.debezium.records import Record
+from bench.made_events import SampledTable
 
 SCHEMA = arrow.schema(
     [
@@ -27,29 +27,39 @@ SCHEMA = arrow.schema(
 )
 """The columns of Spark's Kafka source."""
 
-_TABLE = b"orders"
 _ROW_GROUP = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenEvents:
-    """The number of records, the bytes of their values, the number of schema runs and of distinct schemas."""
+    """The number of records, the bytes of their values, the number of schema runs and of distinct schemas.
+
+    `sample` is the value whose type has the most fields.
+    """
 
     records: int
     bytes: int
     runs: int
     schemas: int
+    sample: str
 
 
-def write_files(folder: Path, megabytes: int, files: int, topics: int, partitions: int = 2) -> WrittenEvents:
+def write_files(
+    folder: Path,
+    megabytes: int,
+    files: int,
+    topics: int,
+    table: SampledTable = made_events.ORDERS,
+    partitions: int = 2,
+) -> WrittenEvents:
     """Write about `megabytes` of values as `files` Parquet files in the order of topic, partition, offset."""
     folder.mkdir(parents=True)
-    samples = made_events.events(len(made_events.list_samples()))
+    samples = made_events.events(len(made_events.list_samples(table)), table)
     size = sum(len(sample.value or b"") for sample in samples) // len(samples)
     each = max(len(samples), megabytes * 10**6 // size // (topics * partitions))
     records = each * topics * partitions
     bounds = [round(number * records / files) for number in range(files + 1)]
-    rows = _make_rows(each, topics, partitions, samples)
+    rows = _make_rows(each, topics, partitions, table)
     written = 0
     for number in range(files):
         with parquet.ParquetWriter(
@@ -63,20 +73,22 @@ def write_files(folder: Path, megabytes: int, files: int, topics: int, partition
                 writer.write_table(arrow.Table.from_pylist(batch, SCHEMA))
                 rest -= len(batch)
     runs = topics * partitions * len(samples)
-    return WrittenEvents(records, written, runs, topics * len(samples))
+    sample = max((value.value or b"" for value in samples), key=len).decode()
+    return WrittenEvents(records, written, runs, topics * len(samples), sample)
 
 
-def _make_rows(each: int, topics: int, partitions: int, samples: list[Record]) -> Iterator[dict[str, object]]:
-    events = made_events.events(each)
+def _make_rows(each: int, topics: int, partitions: int, table: SampledTable) -> Iterator[dict[str, object]]:
+    events = made_events.events(each, table)
+    old = table.name.encode()
     for topic in range(topics):
-        name = b"orders_%03d" % topic
+        name = b"%s_%03d" % (old, topic)
         for partition in range(partitions):
             for event in events:
                 yield {
-                    "topic": event.topic.replace("orders", name.decode()),
+                    "topic": event.topic.replace(table.name, name.decode()),
                     "partition": partition,
                     "offset": event.offset,
                     "timestamp": None,
-                    "key": (event.key or b"").replace(_TABLE, name),
-                    "value": (event.value or b"").replace(_TABLE, name),
+                    "key": (event.key or b"").replace(old, name),
+                    "value": (event.value or b"").replace(old, name),
                 }

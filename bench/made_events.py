@@ -8,13 +8,34 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from schemaman.debezium.records import Record
 from tests.support.checkout import CAPTURES
 
-RECORDING = CAPTURES / "postgres" / "shop-json" / "records.ndjson.gz"
+
+@dataclass(frozen=True, slots=True)
+class SampledTable:
+    """A table of a recording, and the operation of the events that are repeated."""
+
+    recording: Path
+    topic: str
+    operation: str
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.topic.split(".")[-1]
+
+
 TOPIC = "shopdb.shop.orders"
+ORDERS = SampledTable(CAPTURES / "postgres" / "shop-json" / "records.ndjson.gz", TOPIC, "c")
+"""Values of about 4.1 kB."""
+
+DEFAULTS = SampledTable(ORDERS.recording, "shopdb.shop.defaults", "c")
+"""Values of about 5.7 kB, of which the schema is 5 kB."""
+
 _LSN = re.compile(r'"lsn":\d+')
 _SEQUENCE = re.compile(r'"sequence":"[^}]*?\]"')
 
@@ -33,9 +54,9 @@ def write(path: Path, records: int) -> int:
     return len(samples)
 
 
-def events(records: int) -> list[Record]:
-    """Return the same events as records in memory."""
-    samples = list_samples()
+def events(records: int, table: SampledTable = ORDERS) -> list[Record]:
+    """Return such events of a table as records in memory."""
+    samples = list_samples(table)
     each = -(-records // len(samples))
     return [_event(samples[i // each], i) for i in range(records)]
 
@@ -56,15 +77,16 @@ def _event(sample: dict[str, object], offset: int) -> Record:
     lsn = 10_000_000 + 100 * offset
     value = _LSN.sub(f'"lsn":{lsn}', str(sample["payload"]))
     value = _SEQUENCE.sub(lambda _: f'"sequence":"[\\"{lsn}\\",\\"{lsn}\\"]"', value)
-    return Record(TOPIC, 0, offset, None, str(sample["key"]).encode(), value.encode())
+    return Record(str(sample["topic"]), 0, offset, None, str(sample["key"]).encode(), value.encode())
 
 
-def list_samples() -> list[dict[str, object]]:
-    """Return one streamed insert for each schema of the table, in order."""
+def list_samples(table: SampledTable = ORDERS) -> list[dict[str, object]]:
+    """Return one event with the operation for each schema of the table, in order."""
     found: dict[str, dict[str, object]] = {}
-    with gzip.open(RECORDING, "rt", encoding="utf-8") as file:
+    operation = f'"op":"{table.operation}"'
+    with gzip.open(table.recording, "rt", encoding="utf-8") as file:
         for line in file:
             record = json.loads(line)
-            if record["topic"] == TOPIC and record["payload"] and '"op":"c"' in record["payload"]:
+            if record["topic"] == table.topic and record["payload"] and operation in record["payload"]:
                 found.setdefault(record["payload"].split(',"payload":')[0], record)
     return list(found.values())
