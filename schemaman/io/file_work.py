@@ -11,7 +11,7 @@ from schemaman.io.remote_files import is_remote
 PARALLEL_FROM_BYTES = 768 * 2**20
 """The size of plain lines from which several processes read: a smaller one is read in about a second."""
 
-_SMALL = 8 * 2**20
+_SMALL = 32 * 2**20
 """The size on disk up to which a file is small: its records are held in memory as one chunk, if they are."""
 
 PART_BYTES = 32 * 2**20
