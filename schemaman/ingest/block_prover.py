@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -69,6 +69,9 @@ class PartitionPlace(Protocol):
 
 _KEPT_BYTES = 16 * 2**20
 """The size of the blocks that are kept in memory because the last line of a run may be in them."""
+
+_FEW_LANES = 16
+"""The number of lanes up to which a block is not kept: the next one then takes its place in the caches."""
 
 _STREAK = 32
 """The number of rows proven one by one before columns are matched, for which a pattern is compiled."""
@@ -212,14 +215,15 @@ class BlockProver:
 
     def _keep(self, size: int, cut: Callable[[int], LastRecord], touched: list[_Lane]) -> None:
         """Keeps a block for its lanes, and frees the oldest ones if they are too large together."""
+        if len(touched) <= _FEW_LANES:
+            _cut_last(cut, touched)
+            return
         self._touched.append((size, cut, touched))
         self._kept += size
         while self._kept > _KEPT_BYTES:
             size, cut, touched = self._touched.popleft()
             self._kept -= size
-            for lane in touched:
-                if lane.cut is cut:
-                    lane.cut_last()
+            _cut_last(cut, touched)
 
     def _prove_lines(
         self,
@@ -816,6 +820,13 @@ def _extend_lane(
         lane.next += at - begin
         _note_last(lane, at - 1, cut, touched)
     return at
+
+
+def _cut_last(cut: Callable[[int], LastRecord], lanes: Iterable[_Lane]) -> None:
+    """Cuts the last line of each lane that has it in the block."""
+    for lane in lanes:
+        if lane.cut is cut:
+            lane.cut_last()
 
 
 def _note_last(lane: _Lane, at: int, cut: Callable[[int], LastRecord], touched: list[_Lane]) -> None:

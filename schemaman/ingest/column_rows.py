@@ -107,6 +107,19 @@ def build_column_rows(
     )
 
 
+def list_integers(column: Any) -> list[int | None]:
+    """Lists an Arrow column of 64-bit integers, or of timestamps as integers in their unit.
+
+    Source: Arrow "Columnar Format", fixed-size primitive layout.
+    """
+    size = len(column)
+    if column.null_count == size:
+        return [None] * size
+    if column.null_count or not str(column.type).startswith(("int64", "timestamp")):
+        return column.cast("int64").to_pylist()  # type: ignore[no-any-return]
+    return memoryview(column.buffers()[1]).cast("q")[column.offset : column.offset + size].tolist()
+
+
 def _find_breaks(topics: list[str], partitions: list[int], offsets: list[int]) -> Sequence[int]:
     """Finds the rows that do not follow the row before; a row without an offset is a span of its own."""
     size = len(offsets)

@@ -26,7 +26,7 @@ from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.ingest.block_lines import BlockLines
-from schemaman.ingest.column_rows import build_column_rows
+from schemaman.ingest.column_rows import build_column_rows, list_integers
 from schemaman.ingest.console_lines import is_console_line, split_console_line
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem, parse_items
 from schemaman.io.folders import (
@@ -79,8 +79,8 @@ Deflate makes at most 1,032 bytes of one, and Zstandard a block of 128 KiB of fo
 """
 
 _ROWS = 1024
-_BATCH_BYTES = 2 * 2**20
-"""The size of the rows that are read at once: most of them stay in a cache until their values are copied."""
+_BATCH_BYTES = 640 * 2**10
+"""The size of the rows that are read at once: they stay in a cache of the core until they are compared."""
 _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
           (b"PAR1", "Parquet", ".parquet"))  # fmt: skip
 """First bytes of files that are not text. Source: RFC 1952, RFC 8878, Parquet file format."""
@@ -288,7 +288,7 @@ def measure_unpacked(file: File) -> int:
 
 def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
     """Measures the rows and the bytes of each row group of a Parquet file. Raises like `read_records`."""
-    metadata = _open_parquet(file.path).metadata
+    metadata = _open_parquet(file.path)[0].metadata
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     return tuple((group.num_rows, group.total_byte_size) for group in groups)
 
@@ -742,15 +742,17 @@ def _load_parquet(path: str) -> Any:
         ) from error
 
 
-def _open_parquet(path: str) -> Any:
+def _open_parquet(path: str) -> tuple[Any, list[str]]:
+    """Open a file of records, and list its columns that are read."""
     file = _load_parquet(path)
-    missing = [c for c in _COLUMNS if c not in file.schema_arrow.names]
+    names = set(file.schema_arrow.names)
+    missing = [c for c in _COLUMNS if c not in names]
     if missing:
         raise UnreadableInput(
             f"{path}: has no column {', '.join(missing)}",
             hint=f"it needs the columns of Spark's Kafka source: {', '.join(_COLUMNS)}, timestamp",
         )
-    return file
+    return file, [c for c in (*_COLUMNS, "timestamp", "headers") if c in names]
 
 
 def _read_parquet(
@@ -760,9 +762,8 @@ def _read_parquet(
     count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem | RowBatch]:
     """Reads rows in batches; rows with headers are read one by one."""
-    file = _open_parquet(path)
+    file, chosen = _open_parquet(path)
     row_bytes = measure_bytes(path) / max(file.metadata.num_rows, 1)
-    chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
     numbers = _number_rows(file.metadata, groups)
     check = partial(_check_plain_row, path, limit=limit)
     try:
@@ -857,9 +858,8 @@ def _check_plain_row(path: str, number: int, row: Row, *, limit: int) -> Record 
 
 def _list_rows(batch: Any) -> Sequence[Row]:
     """Lists rows without headers; values of up to 2 GB together stay in their buffer."""
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    times = columns.get("timestamp")
-    read_times = cache(lambda: [None] * batch.num_rows if times is None else _convert_times(times))
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    read_times = cache(partial(_convert_times, columns.get("timestamp"), batch.num_rows))
     topic, partition, offset, key = (columns[name].to_pylist() for name in _COLUMNS[:-1])
     values = columns["value"]
     if str(values.type) not in ("binary", "string") or len(values) == 0:
@@ -869,9 +869,8 @@ def _list_rows(batch: Any) -> Sequence[Row]:
 
 def _convert_rows(batch: Any) -> Iterator[Record]:
     """Convert rows to records. Source: Spark's Kafka source; `headers`: array of structs of key and value."""
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    times = columns.get("timestamp")
-    millis = [None] * batch.num_rows if times is None else _convert_times(times)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    millis = _convert_times(columns.get("timestamp"), batch.num_rows)
     headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
     plain = (columns[name].to_pylist() for name in _COLUMNS)
     for topic, partition, offset, key, value, time, row_headers in zip(*plain, millis, headers, strict=True):
@@ -879,11 +878,16 @@ def _convert_rows(batch: Any) -> Iterator[Record]:
         yield Record(topic, partition, offset, time, key, value, pairs)
 
 
-def _convert_times(times: Any) -> list[int | None]:
-    """Convert an Arrow timestamp column to epoch milliseconds; integers are already epoch milliseconds."""
+def _convert_times(times: Any, size: int) -> list[int | None]:
+    """Convert an Arrow timestamp column to epoch milliseconds; integers are already epoch milliseconds.
+
+    Without a column, none of the `size` times is known.
+    """
+    if times is None:
+        return [None] * size
     per_milli = {"us": 1_000, "ns": 1_000_000}
     unit = getattr(times.type, "unit", "ms")
-    numbers = times.cast("int64").to_pylist()
+    numbers = list_integers(times)
     if unit == "s":
         return [None if n is None else n * 1000 for n in numbers]
     return [None if n is None else n // per_milli.get(unit, 1) for n in numbers]

@@ -10,7 +10,7 @@ import pyarrow as arrow
 import pyarrow.compute as compute
 
 from schemaman.debezium.records import Record
-from schemaman.ingest.column_rows import build_column_rows
+from schemaman.ingest.column_rows import build_column_rows, list_integers
 from schemaman.ingest.line_batches import Row
 from schemaman.sink.record_columns import RecordColumns
 
@@ -101,7 +101,7 @@ def _read_milliseconds(moments: arrow.Array) -> list[int | None]:
     """Read timestamps as epoch milliseconds, rounded to the nearest one."""
     if moments.null_count == len(moments):
         return [None] * len(moments)
-    micros = moments.cast(arrow.timestamp("us", moments.type.tz), safe=False).cast(arrow.int64()).to_pylist()
+    micros = list_integers(moments.cast(arrow.timestamp("us", moments.type.tz), safe=False))
     return [None if n is None else round(n / 1000) for n in micros]
 
 
