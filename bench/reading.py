@@ -93,6 +93,7 @@ def main(megabytes: int) -> None:
         makers = (
             _make_kcat,
             _make_tables,
+            _make_fetched,
             _make_values,
             _make_keyed,
             _make_packed,
@@ -184,6 +185,30 @@ def _make_tables(folder: Path, size: int) -> Layout:
     count = _write(path, (_format_kcat(_move_to_table(r, i, len(events))) for i, r in enumerate(events)))
     floors = (("reading lines", _LINES), ("json.loads of each", _NAIVE_KCAT))
     return Layout("kcat lines, 100 tables", (path,), count, TABLES * versions, floors)
+
+
+def _make_fetched(folder: Path, size: int) -> Layout:
+    """Write the events of 100 tables in the order in which `kcat -G` dumps the topics.
+
+    A broker returns up to a MiB of a partition. Source: Kafka consumer configuration,
+    `max.partition.fetch.bytes`; kcat 1.7.1 wrote 199 to 237 of these lines in turn.
+    """
+    events, versions = _events(size)
+    moved = [_move_to_table(record, i, len(events)) for i, record in enumerate(events)]
+    parts: dict[tuple[str, int], list[Record]] = {}
+    for record in moved:
+        parts.setdefault((record.topic, record.partition), []).append(record)
+    each = 2**20 * len(moved) // sum(len(record.key or b"") + len(record.value or b"") for record in moved)
+    fetched = [
+        record
+        for first in range(0, max(map(len, parts.values())), each)
+        for records in parts.values()
+        for record in records[first : first + each]
+    ]
+    path = folder / "fetched.jsonl"
+    count = _write(path, map(_format_kcat, fetched))
+    floors = (("reading lines", _LINES), ("json.loads of each", _NAIVE_KCAT))
+    return Layout("kcat lines, 100 tables as fetched", (path,), count, TABLES * versions, floors)
 
 
 def _make_values(folder: Path, size: int) -> Layout:
