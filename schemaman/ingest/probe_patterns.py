@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import accumulate
 from operator import methodcaller
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
@@ -39,8 +39,7 @@ _NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
 
 _NAME = re.compile(rb'"[^"\\\x00-\x1f\x80-\xff]*"')
 _DIGIT = re.compile(rb"[0-9]")
-_QUOTED_BYTE = re.compile(rb'\\(["\\])')
-_QUOTED_BYTES = b'"\\'
+_QUOTED_BYTE = re.compile(rb'["\\]')
 _KEPT_PATTERNS = 1024
 _KEPT_KINDS = 16
 _REQUESTS_BEFORE_PATTERN = 4
@@ -71,7 +70,7 @@ def quote_json(data: bytes) -> bytes:
 
 
 def _unquote_json(data: bytes) -> bytes:
-    return _QUOTED_BYTE.sub(rb"\1", data)
+    return b"\\".join(piece.replace(rb"\"", b'"') for piece in data.split(rb"\\"))
 
 
 BARE = Spelling(
@@ -376,12 +375,16 @@ def find_digits(written: bytes, order: Order, spelling: Spelling = BARE) -> Digi
     places = _find_bare_digits(tail, order)
     if tail == written:
         return places
-    at = [*accumulate((1 + (byte in _QUOTED_BYTES) for byte in tail), initial=0)]
+    quoted = [found.start() for found in _QUOTED_BYTE.finditer(tail)]
+
+    def find_written(place: int) -> int:
+        return place + bisect_left(quoted, place)
+
     return DigitPlaces(
-        {at[place] for place in places.free},
-        {at[place] for place in places.positive},
-        [(at[place], at[earlier]) for place, earlier in places.repeats],
-        at[places.operation] if places.operation >= 0 else -1,
+        set(map(find_written, places.free)),
+        set(map(find_written, places.positive)),
+        [(find_written(place), find_written(earlier)) for place, earlier in places.repeats],
+        find_written(places.operation) if places.operation >= 0 else -1,
     )
 
 
