@@ -80,7 +80,7 @@ def _find_repeated(
         return None
     if after.version.number <= before.version.number:
         return None
-    return open_registry(context).history(after.table).find_repeated(after.version)
+    return open_registry(context).history(after.table).find_repeats().get(after.version.number)
 
 
 def _list_remarks(

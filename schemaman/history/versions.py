@@ -393,10 +393,15 @@ class TableHistory(DisplayedValue):
         """The topics of its row events, each once."""
         return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
 
-    def find_repeated(self, version: SchemaVersion) -> SchemaVersion | None:
-        """Find the newest earlier version with the same schema; None if the schema is new."""
-        earlier = (v for v in reversed(self.versions) if v.number < version.number)
-        return next((v for v in earlier if v.id == version.id), None)
+    def find_repeats(self) -> Mapping[int, SchemaVersion]:
+        """Find the versions that repeat an earlier schema: by number, the newest earlier version with it."""
+        newest: dict[str, SchemaVersion] = {}
+        repeats: dict[int, SchemaVersion] = {}
+        for version in self.versions:
+            if version.id in newest:
+                repeats[version.number] = newest[version.id]
+            newest[version.id] = version
+        return repeats
 
     def is_key_unknown(self, version: SchemaVersion) -> bool:
         """Whether no record shows which key a version has, as in a dump of bare values."""

@@ -107,7 +107,7 @@ def build_column_rows(
     )
 
 
-def list_integers(column: Any) -> list[int | None]:
+def list_integers(column: Any) -> Sequence[int | None]:
     """Lists an Arrow column of 64-bit integers, or of timestamps as integers in their unit.
 
     Source: Arrow "Columnar Format", fixed-size primitive layout.
@@ -116,7 +116,8 @@ def list_integers(column: Any) -> list[int | None]:
     if column.null_count == size:
         return [None] * size
     if column.null_count or not str(column.type).startswith(("int64", "timestamp")):
-        return column.cast("int64").to_pylist()  # type: ignore[no-any-return]
+        found: list[int | None] = column.cast("int64").to_pylist()
+        return found
     return memoryview(column.buffers()[1]).cast("q")[column.offset : column.offset + size].tolist()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from schemaman.compat.avro.levels import list_reasons
@@ -18,6 +19,9 @@ from schemaman.debezium.converters.avro_schema import (
 )
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Type
+
+_KEPT_SCHEMAS = 64
+"""The number of schemas that are kept: the rules of a transition ask for the same two again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,13 @@ def _find_position(cause: Incompatibility) -> int | None:
     return int(words[2]) if words[1:2] == ["fields"] else None
 
 
+@lru_cache(_KEPT_SCHEMAS)
 def make_row_schema(schema: TableSchema) -> AvroSchema:
     """Make the schema of the rows of a table."""
     return _parse(to_avro(schema, "Value"))
 
 
+@lru_cache(_KEPT_SCHEMAS)
 def make_key_schema(schema: TableSchema) -> AvroSchema | None:
     """Make the schema of the keys of a table; None without a key."""
     key = key_to_avro(schema, "Key")

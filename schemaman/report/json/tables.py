@@ -64,11 +64,12 @@ def build_history(found: TableHistory, whole: TableHistory | None = None) -> Doc
     sum of the versions' `shared` may be larger.
     """
     every = whole or found
+    repeats = every.find_repeats()
     return {
         "schema_version": SCHEMA_VERSION,
         "table": _build_table(found) | {"records": every.records, "shared": every.shared_records},
         "aliases": [_build_alias(a) for a in found.aliases],
-        "versions": [_build_version(v, every.find_repeated(v)) for v in found.versions],
+        "versions": [_build_version(v, repeats.get(v.number)) for v in found.versions],
         "events": [_build_event(e) for e in found.events],
         "epochs": [_build_epoch(e) for e in found.epochs],
         "keys": [_build_key(k) for k in found.keys],

@@ -95,10 +95,10 @@ def build_chapter(
     `whole` is the whole history if `history` has only its last versions. `unread` are the records behind the
     newest version that could not be read.
     """
-    repeated = {v.number: (whole or history).find_repeated(v) for v in history.versions}
+    repeats = (whole or history).find_repeats()
     stages = {
         v.format_number(r): ChapterStage(
-            v, r, repeats=None if (one := repeated[v.number]) is None else one.number
+            v, r, repeats=None if (one := repeats.get(v.number)) is None else one.number
         )
         for v in history.versions
         for r in v.revisions
