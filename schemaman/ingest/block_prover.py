@@ -76,6 +76,12 @@ _FEW_LANES = 16
 _STREAK = 32
 """The number of rows proven one by one before columns are matched, for which a pattern is compiled."""
 
+_LONG_STREAK = 64
+"""The number of lines in turn from which columns of a lane are matched at once when it comes again."""
+
+_AT_ONCE = 1
+"""The number of lines proven one by one before all lines of a block are matched as one column."""
+
 _LONGEST_STREAK = 2048
 """The largest number of lines proven one by one before columns are matched again, after one was in vain."""
 
@@ -193,7 +199,7 @@ class BlockProver:
         at, is_over = begin, False
         while not is_over and at < size:
             lane = self._lane
-            if lane is not None and lane.streak >= lane.wanted:
+            if lane is not None and lane.streak >= lane.wanted and size - at > 1:
                 at = _extend_by_lines(lane, lines, at, first if batch.topic else None, cut, touched)
             if at < size:
                 at = prove(batch, lines, at, cut, touched)
@@ -474,7 +480,10 @@ class BlockProver:
                 continue
             match = _match_line(form, outlined[0], outlined[1])
             opened = self._open_new(head, place, offset, progress, outlined, match)
-            return _with_lines(opened, partial(match_form_lines, form, outlined[0]))
+            opened = _with_lines(opened, partial(match_form_lines, form, outlined[0]))
+            if opened is not None and outlined[0].learn_columns(QUOTED).learned.template is not None:
+                opened.wanted = _AT_ONCE
+            return opened
         return None
 
     def _open_values(self, batch: LineBatch, line: bytes, at: int) -> _Lane | None:
@@ -593,7 +602,7 @@ def _extend_by_lines(
     at, ends, is_next = begin, lines.ends, first is None or lane.next == first + begin
     end = min(len(ends), at + lane.limit - lane.next) if is_next else at
     while at < end:
-        wanted = min(end, at + lane.streak)
+        wanted = end if lane.wanted == _AT_ONCE else min(end, at + lane.streak)
         begins = [lines.find_begin(at), *map(add, ends[at : wanted - 1], repeat(1))]
         count, texts = lane.match_lines(
             BlockValues(lines.block, begins, ends[at:wanted]), lane.next, lane.texts
@@ -603,7 +612,8 @@ def _extend_by_lines(
         if count:
             lane.texts = texts
         if at < wanted:
-            lane.wanted = min(2 * lane.wanted, _LONGEST_STREAK)
+            has_paid = lane.streak + count >= _LONG_STREAK
+            lane.wanted = _AT_ONCE if has_paid else min(2 * lane.wanted, _LONGEST_STREAK)
             break
         lane.streak += count
         lane.wanted = _STREAK

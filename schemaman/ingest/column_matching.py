@@ -14,7 +14,7 @@ from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.ingest.line_forms import find_content_check
 from schemaman.ingest.probe import ProbeForm
 from schemaman.ingest.probe_patterns import BARE, QUOTED, Outline, Spelling, Texts
-from schemaman.ingest.tail_templates import TailTemplate, learn_template
+from schemaman.ingest.tail_templates import learn_template
 from schemaman.ingest.value_columns import ValueColumn
 
 _LONGEST_PAUSE = 63
@@ -60,11 +60,10 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
     opening, match_tail, take_names, names = columns.opening, columns.match, columns.take_names, columns.names
     other_source = spelling.quote(SOURCE) if outline.source == SPACED_SOURCE else b""  # see `find_source`
     is_content = find_content_check(outline.source)
-    template: TailTemplate | None = None
-    waiting, pause = 0, 0
+    learned = columns.learned
 
     def match(values: ValueColumn, before: Texts | None) -> tuple[int, Texts]:
-        nonlocal template, waiting, pause
+        template = learned.template
         count = count_true(values.have_prefix(prefix))
         values = values.select_first(count)
         if other_source:
@@ -76,10 +75,11 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
                 rows = values.cut(values.find_ends(len(template.text)), size)
                 matched = matched if count_contents(rows, is_content) == count else None
             if matched is not None:
-                pause = 0
+                learned.pause = 0
                 return _count_rising(matched, before)
             # tails whose sizes differ often would be read twice
-            template, waiting, pause = None, pause, min(2 * pause + 1, _LONGEST_PAUSE)
+            learned.template, learned.waiting = None, learned.pause
+            learned.pause = min(2 * learned.pause + 1, _LONGEST_PAUSE)
         starts = values.find(opening, size)
         if -1 in starts:
             del starts[starts.index(-1) :]
@@ -92,9 +92,9 @@ def _match_tails(prefix: bytes, outline: Outline, spelling: Spelling) -> MatchVa
             of_tables = list(map(take_names, found))  # type: ignore[arg-type]
             if of_tables.count(names) != len(of_tables):
                 del found[count_true([each == names for each in of_tables]) :]
-        if len(found) >= _WORTH_A_TEMPLATE and waiting == 0:
-            template = learn_template(columns, found[-1])  # type: ignore[arg-type]
-        waiting = max(waiting - 1, 0)
+        if len(found) >= _WORTH_A_TEMPLATE and learned.waiting == 0:
+            learned.template = learn_template(columns, found[-1])  # type: ignore[arg-type]
+        learned.waiting = max(learned.waiting - 1, 0)
         return _count_rising(list(map(texts_of, found)), before)  # type: ignore[arg-type]
 
     return match

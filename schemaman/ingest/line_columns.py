@@ -62,8 +62,9 @@ def match_form_lines(form: LineForm, outline: Outline) -> MatchLines:
         openings = list(map(match_opening, repeat(block), map(add, lines.begins[:count], repeat(head_size))))
         if None in openings:
             del openings[openings.index(None) :]
-        offsets = map(int, map(_TAKE_OFFSET, openings))  # type: ignore[arg-type]
-        count = count_true(list(map(eq, offsets, range(offset, offset + len(openings)))))
+        offsets = list(map(int, map(_TAKE_OFFSET, openings)))  # type: ignore[arg-type]
+        rising = list(range(offset, offset + len(offsets)))
+        count = len(offsets) if offsets == rising else count_true(list(map(eq, offsets, rising)))
         ends = [end - ending_size for end in lines.ends[:count]]
         count = count_true(list(map(block.startswith, repeat(ending), ends)))
         begins = list(map(_FIND_END, openings[:count]))
