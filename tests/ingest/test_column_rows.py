@@ -1,4 +1,4 @@
-"""Columns of Arrow are listed as Arrow itself lists them, whatever their type, their nulls and their slices."""
+"""Columns of Arrow are listed as Arrow lists them, whatever their type, their nulls and their slices."""
 
 import pyarrow as arrow
 import pytest
