@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +98,51 @@ def test_lines_in_turn_that_are_otherwise_than_they_look(tmp_path: Path) -> None
             lines.append(line.replace(b"\n", b" ") + b"\n")
         path.write_bytes(b"".join(lines))
         assert require_same(path, RUN, size=150) > 300
+
+
+def test_lines_in_long_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns of up to 150 lines of tables and partitions, two schemas each, with a few damaged lines.
+
+    A lane that comes again is matched in columns from its next line on.
+    """
+    at_once: list[int] = []
+    extend = block_prover._extend_by_lines
+
+    def note_proven(lane: Any, *args: Any) -> int:
+        is_at_once = lane.wanted == block_prover._AT_ONCE
+        end = extend(lane, *args)
+        at_once.extend([end - args[1]] * is_at_once)
+        return end
+
+    monkeypatch.setattr(block_prover, "_extend_by_lines", note_proven)
+    path = tmp_path / "records.jsonl"
+    for seed in range(40 if PROOF else 2):
+        mutator = Mutator(random.Random(seed), registry(RUN))
+        places = []
+        for table, partition in ((0, 0), (0, 1), (1, 0)):
+            found = [move(r, table, partition, 0) for r in (orders()[0], orders()[-1]) for _ in range(400)]
+            found = [replace(r, value=change_tail(r.value or b"", i // 50)) for i, r in enumerate(found)]
+            changed = make_lines(found, mutator, len(found), damaged=0.01)
+            places.append(filter(partial(keeps_partition, partition), changed))
+        lines = list[bytes]()
+        while places:
+            place = mutator.chance.choice(places)
+            turn = list(islice(place, mutator.chance.randint(1, 150)))
+            lines += (line.replace(b"\n", b" ") + b"\n" for line in turn)
+            if not turn:
+                places.remove(place)
+        path.write_bytes(b"".join(lines))
+        assert require_same(path, RUN, size=900) > 2000
+    assert sum(at_once) > 100
+
+
+def keeps_partition(partition: int, line: bytes) -> bool:
+    """Whether a line is of this partition or of none: in another one its offset would end the reading."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return True
+    return not isinstance(document, dict) or document.get("partition") == partition
 
 
 def change_tail(value: bytes, number: int) -> bytes:

@@ -10,6 +10,9 @@ from dataclasses import replace
 from schemaman.debezium.records import Record
 from tests.support.damage import TORN, Mutator
 
+_SOUND = 0.7
+"""The share of sound lines, unless another one is asked for."""
+
 
 def format_line(record: Record, *, spaced: bool = False, escaped: bool = False) -> bytes:
     """The line that kcat writes; `spaced` and `escaped` as Python's json writes it."""
@@ -33,19 +36,21 @@ def _as_text(part: str | bytes | None) -> str | None:
     return part.decode() if isinstance(part, bytes) else part
 
 
-def make_lines(records: Sequence[Record], mutator: Mutator, count: int) -> Iterator[bytes]:
-    """Sound records in the order of their offsets, and between them lines that are not what they seem."""
+def make_lines(
+    records: Sequence[Record], mutator: Mutator, count: int, damaged: float = 1 - _SOUND
+) -> Iterator[bytes]:
+    """Sound records in the order of their offsets; a share of the lines is damaged, or not what it seems."""
     for offset in range(count):
         record = replace(records[offset % len(records)], offset=offset)
-        line = _make_line(record, mutator)
+        line = _make_line(record, mutator, damaged)
         if _keeps_order(line, record):
             yield line
 
 
-def _make_line(record: Record, mutator: Mutator) -> bytes:
+def _make_line(record: Record, mutator: Mutator, damaged: float) -> bytes:
     chance = mutator.chance
-    kind = chance.random()
-    if kind < 0.7:
+    kind = 1 - (1 - chance.random()) * (1 - _SOUND) / damaged
+    if kind < _SOUND:
         return format_line(record)
     if kind < 0.85:
         return _change_line(format_line(record), chance)
