@@ -14,13 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import methodcaller
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from schemaman.debezium.raw_record import SOURCE, SPACED_SOURCE
 from schemaman.debezium.records import Order
-
-if TYPE_CHECKING:
-    from schemaman.ingest.tail_templates import TailTemplate
+from schemaman.ingest.value_columns import ValueColumn
 
 Texts = bytes | tuple[bytes, ...]
 """One captured text, or several; compared with those of the same layout alone."""
@@ -89,6 +87,17 @@ QUOTED = Spelling(
 """The spelling of a value that is the payload in a line of JSON. Both have the same captured texts."""
 
 
+class TailMatcher(Protocol):
+    """Matches the tails of many values at once."""
+
+    @property
+    def text(self) -> bytes:
+        """A tail of the size that is matched."""
+
+    def match(self, values: ValueColumn, start: int) -> list[Texts] | None:
+        """Matches the ends of values behind `start` bytes; None unless all match."""
+
+
 @dataclass(slots=True)
 class LearnedTails:
     """What columns of tails have taught so far: it saves time, and changes no result.
@@ -97,7 +106,7 @@ class LearnedTails:
     is their number when the template fails again.
     """
 
-    template: TailTemplate | None = None
+    template: TailMatcher | None = None
     waiting: int = 0
     pause: int = 0
 
