@@ -85,13 +85,17 @@ def _find_position(cause: Incompatibility) -> int | None:
     return int(words[2]) if words[1:2] == ["fields"] else None
 
 
-@lru_cache(_KEPT_SCHEMAS)
 def make_row_schema(schema: TableSchema) -> AvroSchema:
     """Make the schema of the rows of a table."""
+    return _keep_row_schema(schema, tuple(type(column.default) for column in schema.columns))
+
+
+@lru_cache(_KEPT_SCHEMAS)
+def _keep_row_schema(schema: TableSchema, kinds: tuple[type, ...]) -> AvroSchema:
+    # the default 1 equals True and 1.0, but Avro takes no two of them for one type
     return _parse(to_avro(schema, "Value"))
 
 
-@lru_cache(_KEPT_SCHEMAS)
 def make_key_schema(schema: TableSchema) -> AvroSchema | None:
     """Make the schema of the keys of a table; None without a key."""
     key = key_to_avro(schema, "Key")
