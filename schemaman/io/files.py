@@ -745,14 +745,21 @@ def _load_parquet(path: str) -> Any:
 def _open_parquet(path: str) -> tuple[Any, list[str]]:
     """Open a file of records, and list its columns that are read."""
     file = _load_parquet(path)
-    names = set(file.schema_arrow.names)
+    names = file.schema_arrow.names
     missing = [c for c in _COLUMNS if c not in names]
     if missing:
         raise UnreadableInput(
             f"{path}: has no column {', '.join(missing)}",
             hint=f"it needs the columns of Spark's Kafka source: {', '.join(_COLUMNS)}, timestamp",
         )
-    return file, [c for c in (*_COLUMNS, "timestamp", "headers") if c in names]
+    chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in names]
+    repeated = [c for c in chosen if names.count(c) > 1]
+    if repeated:
+        raise UnreadableInput(
+            f"{path}: has the column {', '.join(repeated)} more than once",
+            hint="write the file again with each of these columns once",
+        )
+    return file, chosen
 
 
 def _read_parquet(

@@ -120,6 +120,22 @@ def test_rows_of_parquet_that_lie_nowhere_hide_nothing_around_them(tmp_path):
     )
 
 
+@pytest.mark.parametrize("repeated", ["value", "offset", "timestamp"])
+def test_parquet_with_a_column_twice_is_refused(tmp_path, repeated):
+    columns = {
+        "key": arrow.array([b"k"]),
+        "value": arrow.array([b"v"]),
+        "topic": arrow.array(["t"]),
+        "partition": arrow.array([0]),
+        "offset": arrow.array([0]),
+        "timestamp": arrow.array([0]),
+    }
+    names, arrays = [*columns, repeated], [*columns.values(), columns[repeated]]
+    parquet.write_table(arrow.Table.from_arrays(arrays, names=names), tmp_path / "r.parquet")
+    with pytest.raises(UnreadableInput, match=f"has the column {repeated} more than once"):
+        read(tmp_path / "r.parquet")
+
+
 def test_recorded_parquet():
     found = read(AVRO)
     assert len(found) == 575
