@@ -118,7 +118,8 @@ def list_integers(column: Any) -> Sequence[int | None]:
     if column.null_count or not str(column.type).startswith(("int64", "timestamp")):
         found: list[int | None] = column.cast("int64").to_pylist()
         return found
-    return memoryview(column.buffers()[1]).cast("q")[column.offset : column.offset + size].tolist()
+    begin, end = 8 * column.offset, 8 * (column.offset + size)
+    return memoryview(column.buffers()[1])[begin:end].cast("q").tolist()
 
 
 def _find_breaks(topics: list[str], partitions: list[int], offsets: list[int]) -> Sequence[int]:

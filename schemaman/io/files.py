@@ -785,10 +785,10 @@ def _read_parquet(
             if not of_batch:
                 continue
             if "headers" in chosen or of_batch[-1] - of_batch[0] != len(of_batch) - 1:
-                for number, row in zip(of_batch, _convert_rows(batch), strict=True):
+                for number, row in zip(of_batch, _convert_rows(path, batch), strict=True):
                     yield _check_row(path, number, row, limit)
             else:
-                yield RowBatch(_list_rows(batch), of_batch[0], check, limit)
+                yield RowBatch(_list_rows(path, batch), of_batch[0], check, limit)
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: damaged ({error})") from error
 
@@ -863,10 +863,10 @@ def _check_plain_row(path: str, number: int, row: Row, *, limit: int) -> Record 
     return _check_row(path, number, Record(*row), limit)
 
 
-def _list_rows(batch: Any) -> Sequence[Row]:
+def _list_rows(path: str, batch: Any) -> Sequence[Row]:
     """Lists rows without headers; values of up to 2 GB together stay in their buffer."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    read_times = cache(partial(_convert_times, columns.get("timestamp"), batch.num_rows))
+    read_times = cache(partial(_convert_times, path, columns.get("timestamp"), batch.num_rows))
     topic, partition, offset, key = (columns[name].to_pylist() for name in _COLUMNS[:-1])
     values = columns["value"]
     if str(values.type) not in ("binary", "string") or len(values) == 0:
@@ -874,10 +874,10 @@ def _list_rows(batch: Any) -> Sequence[Row]:
     return build_column_rows(topic, partition, offset, key, values, read_times)
 
 
-def _convert_rows(batch: Any) -> Iterator[Record]:
+def _convert_rows(path: str, batch: Any) -> Iterator[Record]:
     """Convert rows to records. Source: Spark's Kafka source; `headers`: array of structs of key and value."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    millis = _convert_times(columns.get("timestamp"), batch.num_rows)
+    millis = _convert_times(path, columns.get("timestamp"), batch.num_rows)
     headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
     plain = (columns[name].to_pylist() for name in _COLUMNS)
     for topic, partition, offset, key, value, time, row_headers in zip(*plain, millis, headers, strict=True):
@@ -885,16 +885,22 @@ def _convert_rows(batch: Any) -> Iterator[Record]:
         yield Record(topic, partition, offset, time, key, value, pairs)
 
 
-def _convert_times(times: Any, size: int) -> list[int | None]:
+def _convert_times(path: str, times: Any, size: int) -> list[int | None]:
     """Convert an Arrow timestamp column to epoch milliseconds; integers are already epoch milliseconds.
 
-    Without a column, none of the `size` times is known.
+    Without a column, none of the `size` times is known. Raises `UnreadableInput` for a column without times.
     """
     if times is None:
         return [None] * size
     per_milli = {"us": 1_000, "ns": 1_000_000}
     unit = getattr(times.type, "unit", "ms")
-    numbers = list_integers(times)
+    try:
+        numbers = list_integers(times)
+    except (ValueError, NotImplementedError) as error:
+        raise UnreadableInput(
+            f"{path}: the column timestamp has no times ({error})",
+            hint="write it as timestamps, or as epoch milliseconds",
+        ) from error
     if unit == "s":
         return [None if n is None else n * 1000 for n in numbers]
     return [None if n is None else n // per_milli.get(unit, 1) for n in numbers]

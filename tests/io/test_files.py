@@ -136,6 +136,14 @@ def test_parquet_with_a_column_twice_is_refused(tmp_path, repeated):
         read(tmp_path / "r.parquet")
 
 
+@pytest.mark.parametrize("times", [["then"], [1.5], [[1]]])
+def test_parquet_whose_times_are_none_is_refused(tmp_path, times):
+    columns = {"key": [b"k"], "value": [b"v"], "topic": ["t"], "partition": [0], "offset": [0]}
+    parquet.write_table(arrow.table(columns | {"timestamp": times}), tmp_path / "r.parquet")
+    with pytest.raises(UnreadableInput, match="the column timestamp has no times"):
+        read(tmp_path / "r.parquet")
+
+
 def test_recorded_parquet():
     found = read(AVRO)
     assert len(found) == 575
