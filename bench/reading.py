@@ -182,7 +182,7 @@ def _make_tables(folder: Path, size: int) -> Layout:
     """Write events of 100 tables in turn, in two partitions of each topic."""
     events, versions = _events(size)
     path = folder / "tables.jsonl"
-    count = _write(path, (_format_kcat(_move_to_table(r, i, len(events))) for i, r in enumerate(events)))
+    count = _write(path, (_format_kcat(_move_to_table(r, i)) for i, r in enumerate(events)))
     floors = (("reading lines", _LINES), ("json.loads of each", _NAIVE_KCAT))
     return Layout("kcat lines, 100 tables", (path,), count, TABLES * versions, floors)
 
@@ -194,7 +194,7 @@ def _make_fetched(folder: Path, size: int) -> Layout:
     `max.partition.fetch.bytes`; kcat 1.7.1 wrote 199 to 237 of these lines in turn.
     """
     events, versions = _events(size)
-    moved = [_move_to_table(record, i, len(events)) for i, record in enumerate(events)]
+    moved = [_move_to_table(record, i) for i, record in enumerate(events)]
     parts: dict[tuple[str, int], list[Record]] = {}
     for record in moved:
         parts.setdefault((record.topic, record.partition), []).append(record)
@@ -280,8 +280,8 @@ def _events(size: int) -> tuple[list[Record], int]:
     return events, len({(r.value or b"").split(b',"payload":')[0] for r in events})
 
 
-def _move_to_table(record: Record, number: int, count: int) -> Record:
-    """Move a record of one table to one of the 100 tables; each has one schema and two partitions."""
+def _move_to_table(record: Record, number: int) -> Record:
+    """Move a record of one table to one of the 100 tables; each has all its schemas, in two partitions."""
     table = number % TABLES
     partition, offset = number // TABLES % PARTITIONS, number // TABLES // PARTITIONS
     name = b"orders_%03d" % table

@@ -480,10 +480,9 @@ class BlockProver:
                 continue
             match = _match_line(form, outlined[0], outlined[1])
             opened = self._open_new(head, place, offset, progress, outlined, match)
-            opened = _with_lines(opened, partial(match_form_lines, form, outlined[0]))
-            if opened is not None and outlined[0].learn_columns(QUOTED).learned.template is not None:
-                opened.wanted = _AT_ONCE
-            return opened
+            is_learned = outlined[0].learn_columns(QUOTED).learned.template is not None
+            make_lines = partial(match_form_lines, form, outlined[0])
+            return _with_lines(opened, make_lines, _AT_ONCE if is_learned else _STREAK)
         return None
 
     def _open_values(self, batch: LineBatch, line: bytes, at: int) -> _Lane | None:
@@ -575,10 +574,12 @@ def _find_proof(key: ProbeForm | None, is_key_known: bool) -> bytes:
     return NO_KEY if is_key_known else UNKNOWN_KEY
 
 
-def _with_lines(lane: _Lane | None, make_lines: Callable[[], MatchLines]) -> _Lane | None:
-    """Adds to a lane how its lines are matched in columns."""
+def _with_lines(
+    lane: _Lane | None, make_lines: Callable[[], MatchLines], wanted: int = _STREAK
+) -> _Lane | None:
+    """Adds to a lane how its lines are matched in columns, and how many it wants before."""
     if lane is not None:
-        lane.make_lines, lane.wanted = make_lines, _STREAK
+        lane.make_lines, lane.wanted = make_lines, wanted
     return lane
 
 
@@ -612,8 +613,8 @@ def _extend_by_lines(
         if count:
             lane.texts = texts
         if at < wanted:
-            has_paid = lane.streak + count >= _LONG_STREAK
-            lane.wanted = _AT_ONCE if has_paid else min(2 * lane.wanted, _LONGEST_STREAK)
+            is_long = lane.streak + count >= _LONG_STREAK
+            lane.wanted = _AT_ONCE if is_long else min(2 * lane.wanted, _LONGEST_STREAK)
             break
         lane.streak += count
         lane.wanted = _STREAK

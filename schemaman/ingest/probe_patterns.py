@@ -100,7 +100,7 @@ class TailMatcher(Protocol):
 
 @dataclass(slots=True)
 class LearnedTails:
-    """What columns of tails have taught so far: it saves time, and changes no result.
+    """What was learned from columns of tails: it saves time, and changes no result.
 
     `template` matches tails like the most recent ones. In the next `waiting` columns none is learned; `pause`
     is their number when the template fails again.
