@@ -3,7 +3,7 @@
 Each layout is written once. Then every repetition runs the floors, the naive reader and `schemaman ingest`
 in turn, each in its own process. CPU seconds are those of a process and of all its descendants. A time counts
 only with a correct result. The first repetition is dropped.
-`BENCH_LAYOUTS=kcat,values` selects layouts.
+`BENCH_LAYOUTS=kcat,values` selects layouts, `BENCH_TABLE=defaults` the wider events.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MEGABYTES = 200
 _ALONE, _SHARED = "ingest --jobs 1", f"ingest --jobs {count_cores()}"
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "2"))
 ONLY = os.environ.get("BENCH_LAYOUTS", "")
+SAMPLED = made_events.DEFAULTS if os.environ.get("BENCH_TABLE") == "defaults" else made_events.ORDERS
 TABLES = 100
 PARTITIONS = 2
 _FIRST = 1_700_000_000_000
@@ -72,6 +73,10 @@ print(count)
 _NAIVE_PARQUET = _FLOOR_PARQUET.replace("import sys, zlib", "import json, sys").replace(
     "zlib.crc32(value)", "json.loads(value)['schema']"
 )
+_COMPARE_PARQUET = _NAIVE_PARQUET.replace("count = 0", "count, found = 0, set()").replace(
+    "json.loads(value)['schema']", "found.add(json.dumps(json.loads(value)['schema'], sort_keys=True))"
+)
+"""What a user writes to find the distinct schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +221,7 @@ def _make_values(folder: Path, size: int) -> Layout:
     path = folder / "values.ndjson"
     count = _write(path, (r.value or b"" for r in events))
     floors = (("reading lines", _LINES), ("crc32", _CRC), ("json.loads of each", _LOADS))
-    return Layout("values", (path,), count, versions, floors, ("--topic", made_events.TOPIC))
+    return Layout("values", (path,), count, versions, floors, ("--topic", SAMPLED.topic))
 
 
 def _make_keyed(folder: Path, size: int) -> Layout:
@@ -224,7 +229,7 @@ def _make_keyed(folder: Path, size: int) -> Layout:
     path = folder / "keyed.ndjson"
     count = _write(path, ((r.key or b"null") + b"\t" + (r.value or b"null") for r in events))
     floors = (("reading lines", _LINES), ("crc32", _CRC), ("json.loads of each", _NAIVE_KEYED))
-    return Layout("keys and values", (path,), count, versions, floors, ("--topic", made_events.TOPIC))
+    return Layout("keys and values", (path,), count, versions, floors, ("--topic", SAMPLED.topic))
 
 
 def _make_packed(folder: Path, size: int) -> Layout:
@@ -256,18 +261,22 @@ def _make_parquet(folder: Path, size: int) -> Layout:
         }
         paths.append(folder / f"part-{number:09}.parquet")
         parquet.write_table(arrow.table(columns), paths[-1])
-    floors = (("crc32", _FLOOR_PARQUET), ("json.loads of each", _NAIVE_PARQUET))
+    floors = (
+        ("crc32", _FLOOR_PARQUET),
+        ("json.loads of each", _NAIVE_PARQUET),
+        ("and json.dumps", _COMPARE_PARQUET),
+    )
     return Layout("Parquet", tuple(paths), len(events), versions, floors)
 
 
 def _make_sink(folder: Path, size: int) -> Layout:
     """Write the values of one table as Connect's S3 sink does, 200 of them into each file."""
     events, versions = _events(size)
-    partition = folder / "topics" / made_events.TOPIC / "partition=0"
+    partition = folder / "topics" / SAMPLED.topic / "partition=0"
     partition.mkdir(parents=True)
     paths = []
     for number in range(0, len(events), 200):
-        paths.append(partition / f"{made_events.TOPIC}+0+{number:010}.json")
+        paths.append(partition / f"{SAMPLED.topic}+0+{number:010}.json")
         _write(paths[-1], (r.value or b"null" for r in events[number : number + 200]))
     floors = (("reading lines", _LINES), ("json.loads of each", _LOADS))
     return Layout("files of a sink", tuple(paths), len(events), versions, floors)
@@ -275,8 +284,8 @@ def _make_sink(folder: Path, size: int) -> Layout:
 
 def _events(size: int) -> tuple[list[Record], int]:
     """Make events of about `size` bytes; return them and the number of their schemas."""
-    (sample,) = made_events.events(1)
-    events = made_events.events(size // len(_format_kcat(sample)))
+    (sample,) = made_events.events(1, SAMPLED)
+    events = made_events.events(size // len(_format_kcat(sample)), SAMPLED)
     return events, len({(r.value or b"").split(b',"payload":')[0] for r in events})
 
 
@@ -284,12 +293,13 @@ def _move_to_table(record: Record, number: int) -> Record:
     """Move a record of one table to one of the 100 tables; each has all its schemas, in two partitions."""
     table = number % TABLES
     partition, offset = number // TABLES % PARTITIONS, number // TABLES // PARTITIONS
-    name = b"orders_%03d" % table
+    before = SAMPLED.name.encode()
+    name = b"%s_%03d" % (before, table)
     replaced = [
         None
         if part is None
-        else part.replace(b"shop.orders", b"shop." + name).replace(
-            b'"table":"orders"', b'"table":"%s"' % name
+        else part.replace(b"shop." + before, b"shop." + name).replace(
+            b'"table":"%s"' % before, b'"table":"%s"' % name
         )
         for part in (record.key, record.value)
     ]
