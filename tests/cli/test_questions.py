@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -39,9 +39,15 @@ Ask = Callable[..., Done]
 
 
 @cache
+def folder_of_stores() -> TemporaryDirectory[str]:
+    """A folder that is removed when the tests end."""
+    return TemporaryDirectory(prefix="schemaman-questions-")
+
+
+@cache
 def remembered(recording: str) -> Path:
     """A store that has read a recording."""
-    path = Path(mkdtemp(prefix="schemaman-questions-")) / "schemaman.db"
+    path = Path(folder_of_stores().name) / f"{recording.replace('/', '-')}.db"
     assert main(["ingest", str(CAPTURES / recording), "--store", f"sqlite:///{path}", "--quiet"]) == 0
     return path
 
